@@ -188,7 +188,7 @@ many-servers: setup ## have servers forward to each other behind a balancer whil
 failovers: setup .ha/patroni/bin/patroni ## have PostgreSQL fail over for many reasons under load, and check what is left (ARGS="--failovers 100")
 	@.venv/bin/python -m tests.concurrency.failovers $(ARGS)
 
-upgrades: setup ## upgrade two servers under load, from each commit's code and tables, and check what is left (ARGS="v0.1.0 --ledger")
+upgrades: setup ## upgrade two servers under load, from each commit's code and tables, and check what is left (ARGS="434370b2 --ledger")
 	@.venv/bin/python -m tests.concurrency.upgrades $(ARGS)
 
 $(SHIPPED): uv.lock $(UV)

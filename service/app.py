@@ -15,22 +15,24 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp
 
-from service.api.bodies.byte_budget import Budget, CountBytes
-from service.api.bodies.request_reading import BodyReader
+from service.api.bodies.byte_budget import Budget
 from service.api.handler_services.decided_operations import FastPath
 from service.api.handler_services.server_services import Services
 from service.api.handlers.server import check_ready
+from service.api.http.body import BodyReader
+from service.api.http.context import ApiRequest
+from service.api.http.exception_handler import answer_error
+from service.api.http.flow_control import CountBytes
 from service.api.middleware.edge import Edge
 from service.api.middleware.lazy_app import LazyApp
 from service.api.openapi.rights_each_operation_needs import require_declarations
-from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
 from service.api.reading.stored_reads import ClusterReads
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.authentication import Authentication, PrincipalStore
 from service.api.security.cross_origin_checks import BrowserCheck
-from service.api.security.entrance import Entrance, enter
+from service.api.security.entrance import Entrance
 from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rate_limits import Rates
 from service.api.security.refusal_audit import Refusals
@@ -131,7 +133,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
     entrance = Entrance(authentication, browsers, rates, AnonymousConcurrency())
-    app = _routed(services, lifespan, middleware)
+    app = _routed(services, entrance, lifespan, middleware)
     return Edge(
         CountBytes(app, budget),
         settings,
@@ -147,6 +149,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
 
 def _routed(
     services: Services,
+    entrance: Entrance,
     lifespan: Lifespan | None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> Litestar:
@@ -163,12 +166,13 @@ def _routed(
             "openapi": Provide(documents.openapi),
             "openapi_page": Provide(documents.page),
         },
+        request_class=ApiRequest,
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
         on_startup=[services.authentication.start],
         on_shutdown=[services.authentication.close, services.sender.close],
         middleware=[
-            enter,
+            entrance,
             *middleware,
             FastPath(services),
         ],

@@ -8,19 +8,10 @@ itself can have are declared here, too.
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
-from litestar import Request, Response
-from litestar.exceptions import (
-    HTTPException,
-    LitestarException,
-    MethodNotAllowedException,
-    NotFoundException,
-)
-from litestar.types import Message, Scope, Send
 
-from service.model.core.access import Principal
 from service.model.core.errors import (
     BindingRefused,
     BindingViolated,
@@ -30,17 +21,10 @@ from service.model.core.errors import (
     FieldManagerConflict,
     InvalidManifest,
     MoorageError,
-    ObjectUnreadable,
     Unavailable,
 )
-from service.model.registry.kinds import sees
 
 PROBLEM_JSON = "application/problem+json"
-REQUEST_ID = "moorage.request_id"
-"""The key under which the scope of a request has its id."""
-PRINCIPAL = "moorage.principal"
-"""The key under which the scope of a request has the principal that makes it."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -518,11 +502,6 @@ def code_of(error: MoorageError) -> str:
     return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
 
 
-def request_id_of(scope: Scope) -> str:
-    """The id of a request; empty if it was given none."""
-    return str(cast("Mapping[str, Any]", scope).get(REQUEST_ID, ""))
-
-
 def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
     """The problem document of an error, for the request path `instance`."""
     code = code_of(error)
@@ -546,74 +525,6 @@ def encode_problem(
     """Status, body and extra headers of an error's answer."""
     problem = problem_of(error, instance, request_id)
     return problem.status, msgspec.json.encode(problem), _headers(error, problem.status)
-
-
-def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Litestar's exception handler: every exception becomes a problem document."""
-    known = seen_error(known_error(error), request.scope)
-    status, body, headers = encode_problem(
-        known, request.scope["path"], request_id_of(request.scope)
-    )
-    if isinstance(error, HTTPException) and error.headers:
-        headers |= error.headers
-    if "allow" in headers:
-        headers["allow"] = _with_head(headers["allow"])
-    return Response(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
-
-
-async def send_problem(send: Send, error: MoorageError, instance: str, scope: Scope) -> None:
-    """Answer a request with an error, as far as its caller may see it, without Litestar."""
-    seen = seen_error(error, scope)
-    status, body, headers = encode_problem(seen, instance, request_id_of(scope))
-    fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
-    encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
-    start: Message = {"type": "http.response.start", "status": status, "headers": encoded}
-    await send(start)
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def seen_error(error: MoorageError, scope: Scope) -> MoorageError:
-    """Return an error without the name of an object that the caller of the request may not read."""
-    if not isinstance(error, ObjectUnreadable) or _may_read(error, scope):
-        return error
-    return error.unnamed()
-
-
-def _may_read(error: ObjectUnreadable, scope: Scope) -> bool:
-    caller = cast("Mapping[str, Any]", scope).get(PRINCIPAL)
-    cluster = scope.get("path_params", {}).get("cluster")
-    if not isinstance(caller, Principal) or cluster is None:
-        return False
-    visible = caller.namespaces("read", cluster)
-    return caller.may_somewhere("read", cluster) and sees(
-        visible, error.kind, error.namespace, error.name
-    )
-
-
-def _with_head(allowed: str) -> str:
-    """The allowed methods with HEAD beside GET, since the edge answers HEAD as a GET without its body."""
-    methods = {*allowed.split(", ")}
-    return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
-
-
-def known_error(error: Exception) -> MoorageError:
-    """Return the error that a client is told; one that nobody expected is logged, and told as a fault."""
-    match error:
-        case MoorageError():
-            return error
-        case MethodNotAllowedException():
-            return MethodNotAllowed("The path does not take this method.")
-        case NotFoundException():
-            return NoSuchPath("Nothing is served at this path.")
-        case HTTPException() if error.status_code < 500:  # noqa: PLR2004
-            return MalformedRequest(error.detail)
-        case LitestarException(__cause__=Exception() as cause):  # raised as an answer was made
-            return known_error(cause)
-        case ExceptionGroup(exceptions=(only,)):
-            return known_error(only)
-        case _:
-            _log.error("A request failed unexpectedly.", exc_info=error)
-            return MoorageError("An unexpected fault; the server's log has the details.")
 
 
 def _family(error: MoorageError) -> list[str]:

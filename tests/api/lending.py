@@ -55,11 +55,11 @@ class _Lent:
         return _PresentFastPath(self)
 
     def litestar(self, **options: Any) -> Litestar:
-        first, *self.middleware, direct = options.pop("middleware")
+        *self.middleware, direct = options.pop("middleware")
         if self._made is None:
             present = Provide(lambda: self.services, sync_to_thread=False)
             dependencies = {**options.pop("dependencies"), "services": present}
-            middleware = [first, _PresentMiddleware(self), direct]
+            middleware = [_PresentMiddleware(self), direct]
             self._made = Litestar(dependencies=dependencies, middleware=middleware, **options)
         return self._made
 

@@ -151,7 +151,7 @@ def test_no_more_keys_are_kept_than_there_is_room_for(
 ) -> None:
     monkeypatch.setattr(rate_limits, "KEYS_MAX", 2)
     buckets = Buckets(clock.monotonic)
-    taken = [buckets.acquire_entry(key, 1, 10) for key in ("a", "b", "a", "c", "b", "a")]
+    taken = [buckets.take(key, 1, 10) for key in ("a", "b", "a", "c", "b", "a")]
     assert taken == [True, True, False, True, True, True]  # b, then a, had to make room
 
 

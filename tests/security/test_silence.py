@@ -10,11 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from service.api.http.context import CONTEXT, Arrival, RequestContext
 from service.api.middleware.edge import Edge
 from service.api.openapi.rights_each_operation_needs import Cluster, Public, declared
 from service.api.security.anonymous_concurrency import AnonymousConcurrency
 from service.api.security.cross_origin_checks import BrowserCheck
-from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
+from service.api.security.entrance import Entrance
 from service.api.security.rate_limits import Rates
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.worker_heartbeat import Heartbeat, WorkerHealth
@@ -249,11 +250,11 @@ def entrance(authentication, turns):
 
 def asked_at_once(turns, app, times, access=None):
     """Requests to an application, of nobody known unless the operation asks who makes them."""
-    entering = enter(app)
-    arrival = Arrival(entrance(BootstrapAlone(), turns), has_turn=False, seemed_open=False)
+    entering = entrance(BootstrapAlone(), turns)(app)
+    arrival = Arrival(has_turn=False, seemed_open=False)
     handler = SimpleNamespace(opt=declared(access or Public()))
     scope = {"type": "http", "method": "GET", "headers": [], "path_params": {}}
-    scope |= {"route_handler": handler, ARRIVAL: arrival}
+    scope |= {"route_handler": handler, CONTEXT: RequestContext(arrival=arrival)}
     return [asyncio.create_task(entering(dict(scope), None, send)) for _ in range(times)]
 
 

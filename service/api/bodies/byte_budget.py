@@ -1,9 +1,5 @@
 """One budget bounds the bytes that a process holds for requests: bodies that arrive, answers not yet sent.
 
-An answer that finds no room is replaced by a refusal if nothing was changed for it, because its
-operation only reads or the request is a dry run. An answer that tells of a change is sent whether
-there is room or not. So is an answer no larger than a piece, since a refusal would take as much.
-
 A body takes room only as it arrives, not when a client announces its length. If the budget is
 spent, the largest body that the server waits for gives way to smaller ones, so a client that sends
 half of a large body and then nothing keeps no one else out. A request that finds no room is refused
@@ -12,30 +8,17 @@ hold nothing while they do.
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import msgspec
-from litestar import Request
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from litestar.types import Receive
 
 from service.api.bodies.compression import Unpacker
-from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
+from service.api.bodies.streamed_responses import PIECE_BYTES
 from service.api.bodies.watch_budget import WatchRoom, WatchShare
-from service.api.openapi.operation_declaration import Operation
-from service.api.problems import (
-    BodyTimeout,
-    BodyTooLarge,
-    MalformedRequest,
-    TooManyBytes,
-    send_problem,
-)
-
-_HOLDING = "moorage.holding"
-_log = logging.getLogger(__name__)
+from service.api.problems import BodyTimeout, BodyTooLarge, MalformedRequest, TooManyBytes
 
 
 class Budget:
@@ -67,21 +50,20 @@ class Budget:
         end_wait()
 
 
-class Holding:
+class Holding(msgspec.Struct, eq=False):
     """The part of the budget that one request holds until it is closed."""
 
-    def __init__(self, budget: Budget) -> None:
-        self.held = 0
-        self.changes_nothing = False
-        """Whether this request changes nothing, though its operation can."""
-        self.keeps_room = False
-        """Whether an answer in pieces keeps the room of its largest piece until its end.
+    budget: Budget
+    held: int = 0
+    changes_nothing: bool = False
+    """Whether this request changes nothing, though its operation can."""
+    keeps_room: bool = False
+    """Whether an answer in pieces keeps the room of its largest piece until its end.
 
-        So an answer that has begun does not run out of room.
-        """
-        self._budget = budget
-        self._gave_way = False
-        self._at_end: list[Callable[[], None]] = []
+    So an answer that has begun does not run out of room.
+    """
+    _gave_way: bool = False
+    _at_end: list[Callable[[], None]] = []
 
     def take(self, count: int) -> None:
         """Hold `count` more bytes.
@@ -90,12 +72,12 @@ class Holding:
             TooManyBytes: there is no room for them, or this request has given way to others.
         """
         self.require_room()
-        self._budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
+        self.budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
         self.held += count
 
     def overdraw(self, count: int) -> None:
         """Hold `count` more bytes, whether there is room or not: the client must hear what was decided."""
-        self._budget.in_flight += count
+        self.budget.in_flight += count
         self.held += count
 
     def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
@@ -122,9 +104,9 @@ class Holding:
         """Hold `count` fewer bytes."""
         count = min(count, self.held)
         self.held -= count
-        self._budget.in_flight -= count
-        if count and self._budget.watches.line:
-            self._budget.watches.let_in()
+        self.budget.in_flight -= count
+        if count and self.budget.watches.line:
+            self.budget.watches.let_in()
 
     def give_way(self) -> None:
         """Give everything back, since this request has to make room and must not go on."""
@@ -136,13 +118,13 @@ class Holding:
         if self._gave_way:
             raise TooManyBytes(
                 "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
-                f" (bytes_in_flight_max) is {self._budget.bytes_max}."
+                f" (bytes_in_flight_max) is {self.budget.bytes_max}."
             )
 
     @contextmanager
     def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
         """Mark that the request waits for its client; if it has to give way, `end_wait` is called."""
-        waited_for = self._budget._waited_for  # noqa: SLF001 - the two are one mechanism
+        waited_for = self.budget._waited_for  # noqa: SLF001 - the two are one mechanism
         waited_for[self] = end_wait
         try:
             yield
@@ -155,24 +137,13 @@ class Holding:
 
     def room_for_watch(self, caller: str | None) -> WatchRoom:
         """Return the room in which a watch of a caller, who is None if not bounded, holds its page."""
-        return WatchRoom(self._budget.watches, caller)
-
-    def counting_apart(self, app: ASGIApp) -> ASGIApp:
-        """The application for requests that this one makes: of the same budget, each with its own holding."""
-        return CountBytes(app, self._budget)
+        return WatchRoom(self.budget.watches, caller)
 
     def close(self) -> None:
         """Give everything back and call what `at_end` was given, since the request is over."""
         self.give_back(self.held)
         for act in self._at_end:
             act()
-
-
-def holding_of(scope: Scope) -> Holding:
-    """The holding of a request."""
-    holding = cast("Mapping[str, Any]", scope)[_HOLDING]
-    assert isinstance(holding, Holding)
-    return holding
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -193,17 +164,18 @@ class ArrivingBody:
 
     def __init__(
         self,
-        request: Request[Any, Any, Any],
+        receive: Receive,
+        holding: Holding,
         bytes_max: int,
         pace: Pace,
         unpacker: Unpacker | None = None,
     ) -> None:
-        self._receive = request.receive
+        self._receive = receive
         self._bytes_max = bytes_max
         self._unpacker = unpacker
         self._pace = pace
         self._started = pace.monotonic()
-        self._holding = holding_of(request.scope)
+        self._holding = holding
         self._received = 0
         self._unpacked = 0
         self._is_complete = False
@@ -320,111 +292,5 @@ class ArrivingBody:
         return BodyTimeout("The body did not arrive in time.")
 
 
-class CountBytes:
-    """ASGI middleware that gives each request its holding, and counts the bytes of its answer."""
-
-    def __init__(self, app: ASGIApp, budget: Budget) -> None:
-        self._app = app
-        self._budget = budget
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and give back all that it holds at its end."""
-        if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
-            return
-        holding = cast("dict[str, Any]", scope)[_HOLDING] = Holding(self._budget)
-        try:
-            await self._app(scope, receive, _Counted(scope, holding, send))
-        finally:
-            holding.close()
-
-
-def may_be_refused(scope: HTTPScope) -> bool:
-    """Whether a request changes nothing, so that its client can be asked to send it again."""
-    handler = cast("Mapping[str, Any]", scope).get("route_handler")
-    operation = None if handler is None else handler.opt.get("operation")
-    if not isinstance(operation, Operation):
-        return True
-    return operation.reads or holding_of(scope).changes_nothing
-
-
-class _Counted:
-    """Wraps `send`, and holds the bytes of an answer: all at its start if it is whole, else piece by piece.
-
-    The start of an answer in pieces waits for the first piece, so that the answer can still be
-    refused. If a later piece finds no room, its sender gets TooManyBytes.
-    """
-
-    def __init__(self, scope: HTTPScope, holding: Holding, send: Send) -> None:
-        self._scope = scope
-        self._holding = holding
-        self._send = send
-        self._start: Message | None = None
-        """The message that starts the answer, until it is sent."""
-        self._whole = self._ended = False
-        self._kept = 0
-
-    async def __call__(self, message: Message) -> None:
-        if self._ended:
-            return
-        if message["type"] == "http.response.start":
-            length = _content_length(message["headers"])
-            self._start, self._whole = message, length is not None
-            if length is not None:
-                await self._begin(length, more=False)
-        elif message["type"] == "http.response.body":
-            await self._go_on(message)
-
-    async def _begin(self, count: int, *, more: bool) -> None:
-        """Send the start if there is room for the body that follows, else a refusal in its place."""
-        assert self._start is not None
-        try:
-            self._hold(count)
-        except TooManyBytes as error:
-            self._ended = True
-            await send_problem(self._send, error, self._scope["path"], self._scope)
-            if more:
-                raise
-        else:
-            start, self._start = self._start, None
-            await self._send(start)
-
-    async def _go_on(self, message: Any) -> None:
-        body, more = message.get("body", b""), message.get("more_body", False)
-        if self._start is not None:
-            await self._begin(len(body), more=more)
-        elif not self._whole:
-            self._hold(len(body) - self._kept)
-        if self._ended:
-            return
-        if self._whole and len(body) <= PIECE_BYTES:
-            await self._send(message)
-            self._holding.give_back(len(body))
-            return
-        try:
-            await self._send_in_pieces(body, more=more)
-        except TooSlow:
-            self._ended = True
-            _log.info("A client that did not read its answer was dropped.")
-            if more:
-                raise
-
-    def _hold(self, count: int) -> None:
-        self._holding.hold_answer(count, may_be_refused=may_be_refused(self._scope))
-
-    async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
-        """Send a body in pieces, since a server would keep a whole one for a reader that may never come."""
-        if self._holding.keeps_room:
-            self._kept = max(self._kept, len(body))
-        for start in range(0, len(body) or 1, PIECE_BYTES):
-            piece = body[start : start + PIECE_BYTES]
-            await send_piece(self._send, piece, more=more or start + PIECE_BYTES < len(body))
-            if not self._kept:
-                self._holding.give_back(len(piece))
-
-
-def _content_length(headers: Any) -> int | None:
-    for name, value in headers:
-        if name.lower() == b"content-length":
-            return int(value)
-    return None
+UNCOUNTED = Holding(Budget(0))
+"""The holding of requests that no budget counts yet, in which there is no room."""

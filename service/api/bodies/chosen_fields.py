@@ -14,7 +14,8 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 
 import msgspec
 
-from service.api.bodies.request_reading import AnyRequest, operation_of, wrong_parameter
+from service.api.bodies.request_reading import operation_of, wrong_parameter
+from service.api.http.context import ApiRequest
 from service.api.openapi.operation_declaration import JSON
 from service.model.core.manifest import WARNINGS
 
@@ -48,7 +49,7 @@ class ChosenFields:
 
 
 def parse_fields(
-    request: AnyRequest, parameters: Mapping[str, str], at_most: int
+    request: ApiRequest, parameters: Mapping[str, str], at_most: int
 ) -> ChosenFields | None:
     """The fields that a read asks for; None: all of them.
 
@@ -83,7 +84,7 @@ def tag_with(tag: str, chosen: ChosenFields | None) -> str:
     return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{chosen.tag}"'
 
 
-def _shown_type(request: AnyRequest) -> Any:
+def _shown_type(request: ApiRequest) -> Any:
     """The type of the objects that an operation shows, or lists."""
     shown = operation_of(request).answers[200].types[JSON]
     listed = _known(shown).get("items")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from service.api.bodies.byte_budget import holding_of
-from service.api.bodies.request_reading import AnyRequest, wrong_parameter
+from service.api.bodies.request_reading import wrong_parameter
+from service.api.http.context import ApiRequest
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import DryRun, Intent
 
@@ -19,16 +19,16 @@ def is_dry(parameters: Mapping[str, str]) -> bool:
     return text != "false"
 
 
-def note_dry_run(request: AnyRequest, parameters: Mapping[str, str]) -> bool:
+def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
     """Whether a request is to change nothing; if so, its answer may be refused for lack of room."""
     dry = is_dry(parameters)
     if dry:
-        holding_of(request.scope).changes_nothing = True
+        request.context.holding.changes_nothing = True
     return dry
 
 
 def dry_if_asked(
-    request: AnyRequest, parameters: Mapping[str, str], intent: Intent[A]
+    request: ApiRequest, parameters: Mapping[str, str], intent: Intent[A]
 ) -> Intent[A]:
     """The intent, or one that decides it and changes nothing; its answer may be refused for lack of room."""
     return DryRun(intent=intent) if note_dry_run(request, parameters) else intent

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from service.api.bodies.request_reading import converted
+from service.api.http.body import converted
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,

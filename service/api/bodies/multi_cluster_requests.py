@@ -6,17 +6,14 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from service.api.bodies.placement_requests import PLACEMENT_FIELDS, placement_of
-from service.api.bodies.request_reading import converted, items_in, read_members
+from service.api.http.body import converted, items_in, read_members
+from service.api.openapi.operation_declaration import DNSLabel
 from service.api.openapi.placement_types import OverClustersRequest
-from service.api.openapi.principal_types import DNSLabel
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.strict_json import decode_strict, encode
 from service.model.core.type_rules import fields_of
 from service.model.json.streaming import Member, whole
-from service.model.pods.cluster_topology import (
-    CLUSTER_KEY,
-    counts_other_namespaces,
-)
+from service.model.pods.cluster_topology import CLUSTER_KEY, counts_other_namespaces
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.multi_cluster.cluster_bids import ClusterQuery, Unit
 from service.scheduler.protocol.intents import PlacePods

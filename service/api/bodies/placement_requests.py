@@ -7,14 +7,8 @@ from typing import Literal
 import msgspec
 
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.request_reading import (
-    converted,
-    items_in,
-    parse_items,
-    read_members,
-    unknown_fields,
-)
 from service.api.cooperative_pauses import Pause
+from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
 from service.api.openapi.placement_types import PlacementRequest
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.generate_name import is_undrawn

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
-from service.api.bodies.request_reading import parse_items
+from service.api.http.body import parse_items
 from service.api.openapi import plan_types
 from service.model.core import names
 from service.model.core.errors import FieldError, InvalidManifest

@@ -1,14 +1,24 @@
 """Makes answers: their headers, entity tags, and manifests and lists put together from bytes."""
 
+import asyncio
+import logging
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import aclosing, suppress
+from typing import Any
 
 import msgspec
-from litestar import Response
+from litestar import Litestar, Request, Response
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Send
+from typing_extensions import override
 
 from service.api.bodies.chosen_fields import ChosenFields
-from service.api.bodies.request_reading import AnyRequest, if_none_match
+from service.api.bodies.request_reading import if_none_match
+from service.api.bodies.streamed_responses import Pieces, TooSlow
+from service.api.http.context import ApiRequest, context_of
 from service.api.openapi.operation_declaration import JSON
+from service.api.problems import TooManyBytes
 from service.model.core.field_warnings import FieldWarning
 from service.model.core.manifest import WARNINGS
 from service.model.log.commit import ObjectRow
@@ -18,6 +28,8 @@ WARNING_LENGTH_MAX = 256
 """How many characters of one warning a header has; the body has them all."""
 WARNINGS_LENGTH_MAX = 4 * 1024
 """How long the header with all warnings may be; those beyond it are in the body only."""
+
+_log = logging.getLogger(__name__)
 
 _UNQUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
@@ -102,7 +114,7 @@ def tag_of(resource_version: int) -> str:
     return f'"{resource_version}"'
 
 
-def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[bytes] | None:
+def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[bytes] | None:
     """A 304 if the client names this tag in If-None-Match, since it has the object already, else None."""
     known = if_none_match(request)
     if known is None:
@@ -134,3 +146,89 @@ def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
         revision,
         more,
     )
+
+
+class Streamed(Response[None]):
+    """An answer whose body is sent in pieces, as its length is not known.
+
+    Litestar's own `Stream` notices that a client leaves by reading from it, and so would swallow
+    the request's body if that is still being read. This class reads only with `ends_with_client`:
+    for requests without a body, whose pieces may be long in coming.
+    """
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        *,
+        headers: dict[str, str],
+        media_type: str,
+        ends_with_client: bool = False,
+    ) -> None:
+        super().__init__(None, headers=headers, media_type=media_type)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    def to_asgi_response(
+        self, app: Litestar | None, request: Request[Any, Any, Any], **_: Any
+    ) -> ASGIResponse:
+        """The response as Litestar sends it."""
+        return _StreamedResponse(
+            no_pieces() if context_of(request.scope).is_head else self._pieces,
+            ends_with_client=self._ends_with_client,
+            headers=self.headers,
+            media_type=self.media_type,
+        )
+
+
+async def no_pieces() -> Pieces:
+    """An empty body."""
+    for piece in list[bytes]():
+        yield piece
+
+
+class _StreamedResponse(ASGIResponse):
+    _should_set_content_length = False
+
+    def __init__(self, pieces: Pieces, *, ends_with_client: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        """Send the pieces as they come.
+
+        The answer is cut off if its reader is too slow, or a piece finds no room.
+        """
+        if not self._ends_with_client:
+            await self._send_pieces(send)
+            return
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(self._send_pieces(send))
+            leaving = group.create_task(_left(receive))
+            sending.add_done_callback(lambda _: leaving.cancel())
+            leaving.add_done_callback(lambda _: sending.cancel())
+
+    async def _send_pieces(self, send: Send) -> None:
+        with suppress(TooSlow):
+            await self._send_all(send)
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            try:
+                async for piece in pieces:
+                    await _send(send, piece, more=True)
+                await _send(send, b"", more=False)
+            except TooManyBytes:
+                _log.info("An answer was cut off: there was no room for its next piece.")
+
+
+async def _send(send: Send, piece: bytes, *, more: bool) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+async def _left(receive: Receive) -> None:
+    """Return once the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

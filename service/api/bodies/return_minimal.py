@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.bodies.request_reading import AnyRequest
+from service.api.http.context import ApiRequest
 from service.scheduler.protocol.answers import DeletionResult, LineResult
 
 PREFERENCE = "return=minimal"
@@ -39,7 +39,7 @@ _decoder = msgspec.json.Decoder(_Partial)
 _encoder = msgspec.json.Encoder()
 
 
-def prefers_minimal(request: AnyRequest) -> bool:
+def prefers_minimal(request: ApiRequest) -> bool:
     """Whether the client wants answers that are as short as possible; what it prefers besides is passed over."""
     return any(_asks(value) for name, value in request.scope["headers"] if name == b"prefer")
 

@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 from typing_extensions import override
 
-from service.api.bodies.request_reading import AnyRequest, header, wrong_parameter
+from service.api.bodies.request_reading import header, wrong_parameter
+from service.api.http.context import ApiRequest
 from service.api.problems import BodyTooLarge
 from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.core.strict_json import decode_strict, encode
@@ -84,7 +85,7 @@ def _from_yaml(body: bytes) -> object:
         raise MalformedJSON(f"The body is no YAML that Moorage reads: {told}.") from None
 
 
-def manager_of(request: AnyRequest, parameters: Mapping[str, str]) -> str:
+def manager_of(request: ApiRequest, parameters: Mapping[str, str]) -> str:
     """Who manages what a write changes: `fieldManager`, else the first word of User-Agent."""
     named = parameters.get("fieldManager")
     if named is not None:
@@ -96,7 +97,7 @@ def manager_of(request: AnyRequest, parameters: Mapping[str, str]) -> str:
     return agent if agent and agent.isprintable() else UNKNOWN_MANAGER
 
 
-def named_manager(request: AnyRequest, parameters: Mapping[str, str]) -> str:
+def named_manager(request: ApiRequest, parameters: Mapping[str, str]) -> str:
     """Who applies; unlike other writes, an apply has to name it.
 
     Raises:

@@ -10,19 +10,18 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import msgspec
-from litestar import Request, Response
+from litestar import Response
 from litestar.enums import ScopeType
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from service.api.bodies.request_reading import AnyRequest, header
 from service.api.bodies.return_minimal import APPLIED, PREFERENCE
 from service.api.handler_services.idempotency import REPLAYED, Rendered, idempotency_of
 from service.api.handler_services.server_services import Services
 from service.api.handler_services.waiting_client import WaitingClient
+from service.api.http.context import ApiRequest
+from service.api.http.exception_handler import answer_error
 from service.api.openapi.operation_declaration import JSON, Operation
-from service.api.problems import answer_error
-from service.api.security.authentication import told_caller
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.protocol.answers import Answer, LinesAnswer, RecordedAnswer, WriteAnswer
 from service.scheduler.protocol.clients import CLIENT
@@ -65,7 +64,7 @@ class DecidedAnswer(NamedTuple):
 
 
 async def submit_once(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     intent: Intent[A],
     body: bytes,
@@ -80,10 +79,11 @@ async def submit_once(
     Raises:
         MalformedRequest: the key is empty, too long, or not printable ASCII.
     """
-    key = header(request, "idempotency-key")
+    context = request.context
+    key = context.idempotency_key
     idempotency = None if key is None else idempotency_of(request, key, body, render, chunk)
     answer = await services.scheduler.submit(
-        request.path_params["cluster"], intent, idempotency, caller=told_caller(request)
+        context.cluster, intent, idempotency, caller=context.audited_caller()
     )
     if isinstance(answer, RecordedAnswer):
         rendered = msgspec.msgpack.decode(answer.answer, type=Rendered)
@@ -138,7 +138,7 @@ class FastPath:
     async def _call(
         self, handler: HTTPRouteHandler, scope: HTTPScope, receive: Receive, send: Send
     ) -> None:
-        request: AnyRequest = Request(scope, receive=receive)
+        request = ApiRequest(scope, receive)
         answer: DecidedAnswer | Response[bytes]
         try:
             answer = await handler.fn(request, self._services)

@@ -8,10 +8,10 @@ from typing import Annotated, TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.bodies.request_reading import AnyRequest, header, operation_of
+from service.api.bodies.request_reading import header, operation_of
+from service.api.http.context import ApiRequest, context_of
 from service.api.openapi.operation_declaration import Parameter
 from service.api.problems import MalformedRequest
-from service.api.security.authentication import principal_of
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import Idempotency
 
@@ -51,7 +51,7 @@ def as_replayed(response: Response[bytes]) -> Response[bytes]:
 
 
 def idempotency_of(
-    request: AnyRequest, key: str, body: bytes, render: Callable[[A], Rendered], chunk: int
+    request: ApiRequest, key: str, body: bytes, render: Callable[[A], Rendered], chunk: int
 ) -> Idempotency[A]:
     """The request's key as the scheduler needs it.
 
@@ -69,10 +69,10 @@ def idempotency_of(
     )
 
 
-def _hash(request: AnyRequest, body: bytes) -> bytes:
+def _hash(request: ApiRequest, body: bytes) -> bytes:
     """A hash of all that defines the request, alike in every worker; each part goes in with its length."""
     scope = request.scope
-    principal = principal_of(scope)
+    principal = context_of(scope).principal
     texts = (
         scope["method"],
         scope["path"],

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from service.api.bodies.request_reading import BodyReader
+from service.api.http.body import BodyReader
 from service.api.reading.computed_status_reads import ComputedReads
 from service.api.reading.event_reads import EVENT_KIND, EventReads
 from service.api.reading.past_reads import PastReads

@@ -2,19 +2,39 @@
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.request_reading import number, query, wrong_parameter
 from service.api.handler_services.server_services import Services
-from service.api.openapi import audit_types
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import LIMIT_AND_CONTINUE
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
 from service.api.openapi.rights_each_operation_needs import Admin
+from service.model.core.primitives import Value
 from service.model.log.audit_chain import AuditRow
+
+
+class AuditPlace(Value, frozen=True, kw_only=True):
+    """Where the audit goes on."""
+
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    """Send it back as `continue` for the next page; absent on the last one."""
+
+
+class AuditList(Value, frozen=True, kw_only=True):
+    """Rows of the audit, by chain and number."""
+
+    metadata: AuditPlace
+    """Where it goes on."""
+    items: list[AuditRow]
+    """The rows."""
+    kind: Literal["AuditList"] = "AuditList"
+    """What this is."""
+
 
 ROWS_MAX = 1_000
 """How many rows one page has at most."""
@@ -73,16 +93,12 @@ _EXAMPLE: dict[str, Any] = {
                     example="2026-05-05T08:00:00Z",
                 ),
             ),
-            answers={
-                200: Body(
-                    types={JSON: audit_types.AuditList}, description="A page.", example=_EXAMPLE
-                )
-            },
+            answers={200: Body(types={JSON: AuditList}, description="A page.", example=_EXAMPLE)},
             problems=("StorageUnavailable",),
         )
     ),
 )
-async def list_audit(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def list_audit(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """A page of the audit."""
     parameters = query(request)
     limit = min(number(parameters, "limit", least=1) or ROWS_MAX, ROWS_MAX)

@@ -1,14 +1,15 @@
 """Streams what becomes of the bindings of pods, for those who act on placements alone."""
 
+import msgspec
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, header, query, wrong_parameter
-from service.api.bodies.streamed_responses import Streamed
-from service.api.event_streams.binding_stream import BindingEvents, BindingLines
-from service.api.event_streams.server_sent_events import EVENT_STREAM
+from service.api.bodies.request_reading import header, query, wrong_parameter
+from service.api.bodies.responses import Streamed
+from service.api.event_streams.server_sent_events import EVENT_STREAM, RETRY, error_frame, frame
 from service.api.handler_services.server_services import Services
 from service.api.handlers.watch import LAST_EVENT_ID, SINCE, TIMEOUT, WATCH_PROBLEMS, open_stream
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     NDJSON,
@@ -19,11 +20,70 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
-from service.api.openapi.watch_types import BindingEventsText, BindingLinesText
-from service.api.security.authentication import caller_of
-from service.model.log.commit import BodySelection
+from service.api.openapi.watch_types import BindingEventsText, BindingLinesText, BindingMessage
+from service.api.security.visibility import Visibility
+from service.model.log.commit import BodySelection, Change
 from service.model.registry.manifests import PodManifest
-from service.scheduler.watching import BindingSelection
+from service.scheduler.watching import BindingChange, BindingSelection
+
+_encode = msgspec.json.Encoder().encode
+
+
+class BindingLines(msgspec.Struct, frozen=True):
+    """Writes one record a line."""
+
+    selection: BindingSelection
+
+    @property
+    def begin(self) -> bytes:
+        """Nothing; that the stream has begun is seen by its status."""
+        return b""
+
+    def change(self, change: Change, _: Visibility) -> bytes | None:
+        """The record of a change; None if there is none."""
+        record = self.selection.record(change)
+        return None if record is None else _encode(record) + b"\n"
+
+    def bookmark(self, revision: int) -> bytes:
+        """A record that says that all changes up to its revision have been sent."""
+        return _encode(_bookmark(revision)) + b"\n"
+
+    def problem(self, document: bytes) -> bytes:
+        """The problem, which has no revision, as the last line."""
+        return document + b"\n"
+
+
+class BindingEvents(msgspec.Struct, frozen=True):
+    """Writes one record an event, whose type is the record's action."""
+
+    selection: BindingSelection
+
+    @property
+    def begin(self) -> bytes:
+        """The first bytes of a stream."""
+        return RETRY
+
+    def change(self, change: Change, _: Visibility) -> bytes | None:
+        """The record of a change; None if there is none."""
+        record = self.selection.record(change)
+        return None if record is None else _event(record)
+
+    def bookmark(self, revision: int) -> bytes:
+        """A record that says that all changes up to its revision have been sent."""
+        return _event(_bookmark(revision))
+
+    def problem(self, document: bytes) -> bytes:
+        """The last event of the stream."""
+        return error_frame(document)
+
+
+def _bookmark(revision: int) -> BindingChange:
+    return BindingChange(revision=revision, action="Bookmark")
+
+
+def _event(record: BindingChange) -> bytes:
+    return frame(record.action.upper(), record.revision, _encode(record))
+
 
 _RECORD = {
     "revision": 1042,
@@ -66,6 +126,7 @@ _OPERATION = Operation(
         ),
         TIMEOUT,
     ),
+    components={"BindingChange": BindingChange, "BindingMessage": BindingMessage},
     answers={
         200: Body(
             types={NDJSON: BindingLinesText, EVENT_STREAM: BindingEventsText},
@@ -78,14 +139,14 @@ _OPERATION = Operation(
 
 
 @get(CLUSTER_PATH + "/bindings", opt=described(_OPERATION))
-async def watch_bindings(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+async def watch_bindings(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
     """Stream records; a request that is to be refused is refused before the stream begins."""
     parameters = query(request)
     namespace, node = parameters.get("namespace") or None, parameters.get("nodeName")
     if node == "":
         raise wrong_parameter("nodeName", "has to name a node", node)
     if namespace is not None:
-        caller = caller_of(request.scope)
+        caller = request.context.require_principal()
         require(caller, "read", request.path_params["cluster"], namespace)
     selection = BindingSelection(namespace=namespace, node=node)
     bodies = BodySelection(kinds=frozenset({PodManifest.kind}), namespace=namespace)

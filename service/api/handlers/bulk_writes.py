@@ -1,5 +1,6 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -9,24 +10,16 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.generated_names import NewNames
-from service.api.bodies.lines_of_deletion_requests import parse_deletion
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    items_in,
-    media_type,
-    number,
-    parse_items,
-    query,
-    read_members,
-    wrong_parameter,
-)
-from service.api.bodies.responses import warning_header
-from service.api.bodies.streamed_responses import Streamed
+from service.api.bodies.request_reading import media_type, number, query, wrong_parameter
+from service.api.bodies.responses import Streamed, warning_header
 from service.api.cooperative_pauses import Pause
 from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines
+from service.api.handlers.object_authorization import refusal, require_pruning, require_writing
+from service.api.http.body import converted, items_in, parse_items, read_members
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
@@ -42,20 +35,70 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import (
-    refusal,
-    require_pruning,
-    require_writing,
-)
 from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.core.strict_json import decode_strict
 from service.model.core.validators import entries_of
 from service.model.json.streaming import Member, whole
-from service.model.registry.manifests import Applicable, parse_any
+from service.model.registry.manifests import DEFAULT_NAMESPACE, Applicable, parse_any
 from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
+from service.scheduler.protocol.intents import (
+    ApplyLine,
+    ApplyLines,
+    ApplyObjects,
+    Deletion,
+    Preconditions,
+)
+
+_BEGINS = re.compile(rb'\s*\{\s*"delete"\s*:')
+
+
+_NAMESPACED = {resource.kind: resource.namespaced for resource in RESOURCES}
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Deleted(msgspec.Struct, frozen=True):
+    kind: str
+    metadata: _Metadata
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    delete: _Deleted
+
+
+def parse_deletion(line: bytes) -> Deletion | None:
+    """The deletion that a line asks for; None if its first member is not `delete`.
+
+    The object stands there as a manifest, of which only kind, name, namespace, uid and
+    resourceVersion are read.
+
+    Raises:
+        MalformedJSON: the line is no JSON that the server reads.
+        InvalidManifest: it does not name an object, or has other members beside `delete`.
+    """
+    if _BEGINS.match(line) is None:
+        return None
+    asked = converted(decode_strict(line), _Line).delete
+    if asked.kind not in _NAMESPACED:
+        raise InvalidManifest(
+            [FieldError("delete.kind", "is not a kind that is stored", asked.kind)]
+        )
+    metadata = asked.metadata
+    return Deletion(
+        kind=asked.kind,
+        namespace=(metadata.namespace or DEFAULT_NAMESPACE) if _NAMESPACED[asked.kind] else "",
+        name=metadata.name,
+        preconditions=Preconditions(
+            uid=metadata.uid or None, resource_version=metadata.resource_version or None
+        ),
+    )
+
 
 _READ = ("items",)
 
@@ -105,6 +148,11 @@ _OPERATION = Operation(
         examples={NDJSON: as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
+    keeps_unknown=(object_types.ObjectList, object_types.PriorityClass),
+    components={
+        "ApplicableObject": object_types.APPLICABLE,
+        "PriorityClass": object_types.PriorityClass,
+    },
     answers={
         200: Body(
             types={JSON: ApplyAnswer, NDJSON: str},
@@ -131,7 +179,7 @@ _OPERATION = Operation(
 
 @post(CLUSTER_PATH + "/apply", status_code=200, opt=described(_OPERATION))
 async def apply_objects(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> DecidedAnswer | Streamed:
     """Put many objects."""
     parameters = query(request)
@@ -143,7 +191,7 @@ async def apply_objects(
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     manifests, undrawn = await parse_list(body, services)
     require_writing(caller, manifests)
     require_pruning(caller, prune)
@@ -188,9 +236,9 @@ def _prune(text: str | None) -> frozenset[str]:
 
 
 async def _read_lines(
-    request: AnyRequest, services: Services, start: int, lines: Sequence[bytes]
+    request: ApiRequest, services: Services, start: int, lines: Sequence[bytes]
 ) -> ApplyLines:
-    caller = deciding_for(request)
+    caller = request.context.caller()
     parsed, pause = list[ApplyLine](), Pause()
     for number_of_line, line in enumerate(lines, start):
         if line.strip():

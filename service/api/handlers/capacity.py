@@ -7,16 +7,16 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.placement_requests import parse_replicas
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
-from service.api.openapi import placement_types
+from service.api.handlers.placing_authorization import require_placing
+from service.api.http.context import ApiRequest
+from service.api.openapi import object_types, placement_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_capacity, visibility_of
 from service.model.core import names
 from service.model.core.strict_json import decode_strict, encode
@@ -43,6 +43,7 @@ _CAPACITY = Operation(
         example={"template": POD_EXAMPLE, "topologyKey": "topology.kubernetes.io/zone"},
     ),
     limit="placements",
+    keeps_unknown=(object_types.PodTemplate,),
     answers={
         200: Body(
             types={JSON: CapacityAnswer},
@@ -64,7 +65,7 @@ _CAPACITY = Operation(
 
 @post(CLUSTER_PATH + "/capacity", status_code=200, opt=described(_CAPACITY))
 async def find_capacity(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Count how many pods of a template get nodes."""
     media_type(request)
@@ -72,7 +73,7 @@ async def find_capacity(
     sent = _checked(await services.bodies.read(request), services.settings.request_items_max)
     limit = min(sent.get("limit") or _LIMIT, services.settings.request_items_max)
     pods = await parse_replicas(_template(sent["template"]), limit, services.scheduler.templates)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     require_placing(caller, PlacePods(pods=pods[:1], path="template"))
     intent = FindCapacity(
         pods=pods,

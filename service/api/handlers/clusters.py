@@ -9,17 +9,12 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    converted,
-    if_match,
-    if_none_match,
-    media_type,
-    query,
-)
+from service.api.bodies.request_reading import if_match, if_none_match, media_type, query
 from service.api.bodies.responses import json_response, not_modified, tag_of
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
+from service.api.http.body import converted
+from service.api.http.context import ApiRequest
 from service.api.openapi import cluster_types, object_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -39,7 +34,6 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster, Namespaced
 from service.api.reading.stored_reads import Reads
-from service.api.security.authentication import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, seen_tag, visibility_of
 from service.model.cluster.cluster_config import ClusterConfig, stored_config
 from service.model.cluster.extender_config import ExtenderHosts
@@ -90,11 +84,11 @@ def _cluster(description: str) -> Body:
     ),
 )
 async def list_clusters(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """All clusters, by name."""
     query(request)
-    caller, store = caller_of(request.scope), services.reads.store
+    caller, store = request.context.require_principal(), services.reads.store
     shown = [
         (row, caller.namespaces("read", row.name))
         for row in await store.list_clusters()
@@ -129,7 +123,7 @@ async def list_clusters(
         )
     ),
 )
-async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def get_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """One cluster."""
     query(request)
     return await _present(request, services, conditional=True)
@@ -158,7 +152,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
         )
     ),
 )
-async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def put_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Create a cluster, or give it another configuration."""
     media_type(request)
     parameters = query(request)
@@ -204,7 +198,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     ),
 )
 async def patch_cluster(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Change single settings."""
     patch_type = patch_type_of(request)
@@ -244,14 +238,14 @@ async def patch_cluster(
     ),
 )
 async def delete_cluster(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Remove a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
     shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
     await services.scheduler.delete_cluster(
-        row.name, told_caller(request), _preconditions(request), dry_run=dry
+        row.name, request.context.audited_caller(), _preconditions(request), dry_run=dry
     )
     return json_response(shown, row.head.revision)
 
@@ -259,12 +253,12 @@ async def delete_cluster(
 CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
 
 
-def _preconditions(request: AnyRequest) -> Preconditions:
+def _preconditions(request: ApiRequest) -> Preconditions:
     return Preconditions(if_match=if_match(request), if_none_match=if_none_match(request))
 
 
 async def _present(
-    request: AnyRequest, services: Services, status: int = 200, *, conditional: bool = False
+    request: ApiRequest, services: Services, status: int = 200, *, conditional: bool = False
 ) -> Response[bytes]:
     """An answer with the cluster as it is now; its tag is its configuration's, the part that can change.
 
@@ -296,7 +290,7 @@ def _with_pods(row: ClusterRow, pods: ClusterCounts | None) -> ClusterRow:
 
 
 async def _changed(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     parameters: Mapping[str, str],
     intent: PutConfig | PatchConfig,
@@ -306,7 +300,7 @@ async def _changed(
         answer = await services.scheduler.submit(
             request.path_params["cluster"],
             dry_if_asked(request, parameters, intent),
-            caller=told_caller(request),
+            caller=request.context.audited_caller(),
         )
     except InvalidManifest as error:
         raise error.under("config") from None
@@ -316,7 +310,7 @@ async def _changed(
 
 
 async def _as_it_would_be(
-    request: AnyRequest, services: Services, answer: ConfigAnswer
+    request: ApiRequest, services: Services, answer: ConfigAnswer
 ) -> Response[bytes]:
     """The cluster with a configuration that it has not got; one that would be created is empty."""
     name, visibility, store = (

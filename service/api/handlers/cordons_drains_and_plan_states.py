@@ -3,23 +3,55 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.drain_and_plan_state_requests import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import written_response
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types, plan_types
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import Cluster
-from service.api.security.authentication import deciding_for, told_caller
+from service.model.core.strict_json import decode_strict
+from service.model.core.type_rules import declared
+from service.model.core.validators import Problems, without_nulls
 from service.model.plans.plan import PLAN, PlanState
 from service.scheduler.decide.admission.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, SetPlanState
+
+_check_drain = declared(plan_types.DrainOptions, {})
+
+
+_check_nothing = declared(plan_types.NoOptions, {})
+
+
+def parse_drain(body: bytes) -> plan_types.DrainOptions:
+    """Return how to drain; the body may be empty.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong, or unknown.
+    """
+    if not body.strip():
+        return plan_types.DrainOptions()
+    fields, problems = decode_strict(body), Problems()
+    _check_drain(fields, "", problems)
+    problems.raise_any()
+    return msgspec.convert(without_nulls(fields), plan_types.DrainOptions)
+
+
+def parse_nothing(body: bytes) -> None:
+    """Check a body that can say nothing; it may be empty. Raises as `parse_drain`."""
+    if body.strip():
+        fields, problems = decode_strict(body), Problems()
+        _check_nothing(fields, "", problems)
+        problems.raise_any()
+
 
 PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
 _CORDONED = {**NODES.example, "spec": {"unschedulable": True}}
@@ -110,21 +142,21 @@ _DRAIN = Operation(
 
 
 @post(NODES.item + "/cordon", status_code=200, opt=described(_CORDON))
-async def cordon_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def cordon_node(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Cordon a node."""
     return await _cordon(request, services, unschedulable=True)
 
 
 @post(NODES.item + "/uncordon", status_code=200, opt=described(_UNCORDON))
 async def uncordon_node(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Uncordon a node."""
     return await _cordon(request, services, unschedulable=False)
 
 
 async def _cordon(
-    request: AnyRequest, services: Services, *, unschedulable: bool
+    request: ApiRequest, services: Services, *, unschedulable: bool
 ) -> Response[bytes]:
     body, parameters = await _body(request, services)
     parse_nothing(body)
@@ -135,9 +167,9 @@ async def _cordon(
 
 
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
-async def drain_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def drain_node(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Drain a node, beginning soon."""
-    require_draining(deciding_for(request))
+    require_draining(request.context.caller())
     body, parameters = await _body(request, services)
     options = parse_drain(body)
     intent = DrainNode(
@@ -186,31 +218,31 @@ _CANCEL = _setting(
 
 
 @post(PLANS.item + "/pause", status_code=200, opt=described(_PAUSE))
-async def pause_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def pause_plan(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Pause a plan."""
     return await _set_state(request, services, "Paused")
 
 
 @post(PLANS.item + "/resume", status_code=200, opt=described(_RESUME))
-async def resume_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def resume_plan(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Resume a plan."""
     return await _set_state(request, services, "Running")
 
 
 @post(PLANS.item + "/cancel", status_code=200, opt=described(_CANCEL))
-async def cancel_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def cancel_plan(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Cancel a plan."""
     return await _set_state(request, services, "Cancelled")
 
 
-async def _set_state(request: AnyRequest, services: Services, state: PlanState) -> Response[bytes]:
+async def _set_state(request: ApiRequest, services: Services, state: PlanState) -> Response[bytes]:
     body, parameters = await _body(request, services)
     parse_nothing(body)
     name = request.path_params["name"]
     return await _answered(request, services, parameters, SetPlanState(name=name, state=state))
 
 
-async def _body(request: AnyRequest, services: Services) -> tuple[bytes, Mapping[str, str]]:
+async def _body(request: ApiRequest, services: Services) -> tuple[bytes, Mapping[str, str]]:
     """The request's body and its parameters."""
     media_type(request)
     parameters = query(request)
@@ -218,7 +250,7 @@ async def _body(request: AnyRequest, services: Services) -> tuple[bytes, Mapping
 
 
 async def _answered(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     parameters: Mapping[str, str],
     intent: Intent[ObjectAnswer],
@@ -226,7 +258,7 @@ async def _answered(
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         dry_if_asked(request, parameters, intent),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
     )
     return written_response(request, answer, answer.body, dry=is_dry(parameters))
 

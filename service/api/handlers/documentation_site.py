@@ -15,9 +15,9 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Redirect
 
-from service.api.bodies.request_reading import AnyRequest
 from service.api.handlers.server import html_page
 from service.api.handlers.web_page import SECURITY_HEADERS
+from service.api.http.context import ApiRequest
 from service.api.openapi.rights_each_operation_needs import Public, declared
 from service.api.problems import NoSuchPath
 
@@ -52,7 +52,7 @@ async def operations(openapi_page: NamedDependency[str]) -> Response[str]:
 
 
 @get("/docs/{file:path}", opt=declared(Public()))
-async def docs_file(request: AnyRequest) -> Response[bytes]:
+async def docs_file(request: ApiRequest) -> Response[bytes]:
     """A file of the site."""
     name = str(request.path_params["file"]).lstrip("/")
     content = await asyncio.to_thread(_content, name)

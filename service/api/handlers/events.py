@@ -4,9 +4,9 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import list_of
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
@@ -33,6 +33,7 @@ def _operation(id_: str, scope: str) -> Operation:
         "Evictions and forced bindings are stored with the change itself; the others about a "
         "second later, and not all of them where very many happen at once.",
         parameters=(*LIMIT_AND_CONTINUE, _FIELD_SELECTOR, MIN_REVISION),
+        keeps_unknown=(object_types.EventList,),
         answers={
             200: Body(
                 types={JSON: object_types.EventList},
@@ -77,7 +78,7 @@ _EXAMPLE = {
 }
 
 
-async def list_events(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def list_events(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Events by namespace and name."""
     return await list_of(request, services, EVENT_KIND)
 

@@ -6,7 +6,6 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.extender_requests import (
     binding_of,
     candidates_in,
@@ -18,9 +17,11 @@ from service.api.bodies.extender_requests import (
     refused_with,
     victims_of,
 )
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
+from service.api.handlers.placing_authorization import require_placing
+from service.api.http.context import ApiRequest
 from service.api.openapi.extender_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
@@ -34,8 +35,6 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
-from service.api.security.authentication import deciding_for, told_caller
-from service.api.security.rights_to_objects_in_bodies import require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
 from service.model.core.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
 from service.scheduler.protocol.intents import FindVictims
@@ -60,6 +59,7 @@ _FILTER = Operation(
         types={JSON: ExtenderArgs}, description="The pod and its candidates.", example=_ARGS
     ),
     limit="simulations",
+    keeps_unknown=(ExtenderArgs,),
     answers={
         200: Body(
             types={JSON: ExtenderFilterResult},
@@ -79,7 +79,7 @@ _FILTER = Operation(
 
 @post(_EXTENDER + "/filter", status_code=200, opt=described(_FILTER))
 async def extender_filter(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Filter candidates by Moorage's own pipeline."""
     args, names = await _asked(request, services)
@@ -105,6 +105,7 @@ _PRIORITIZE = Operation(
         types={JSON: ExtenderArgs}, description="The pod and its candidates.", example=_ARGS
     ),
     limit="simulations",
+    keeps_unknown=(ExtenderArgs,),
     answers={
         200: Body(
             types={JSON: list[HostPriority]},
@@ -118,7 +119,7 @@ _PRIORITIZE = Operation(
 
 @post(_EXTENDER + "/prioritize", status_code=200, opt=described(_PRIORITIZE))
 async def extender_prioritize(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Score candidates by Moorage's own pipeline; the protocol has no field for errors here."""
     args, names = await _asked(request, services)
@@ -150,6 +151,7 @@ _PREEMPT = Operation(
         },
     ),
     limit="simulations",
+    keeps_unknown=(ExtenderPreemptionArgs,),
     answers={
         200: Body(
             types={JSON: ExtenderPreemptionResult},
@@ -170,16 +172,16 @@ _PREEMPT = Operation(
 
 @post(_EXTENDER + "/preempt", status_code=200, opt=described(_PREEMPT))
 async def extender_preempt(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Choose victims by Moorage's own rules; the protocol has no field for errors here."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)
     intent = victims_of(args, services.scheduler.templates)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     require_placing(caller, intent.asked)
-    holding_of(request.scope).changes_nothing = True
+    request.context.holding.changes_nothing = True
     asked = msgspec.structs.replace(intent.asked, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, FindVictims(asked=asked))
     result = preempted(args, answer, visibility_of(request))
@@ -204,6 +206,7 @@ _BIND = Operation(
             "Node": "node-7",
         },
     ),
+    keeps_unknown=(ExtenderBindingArgs,),
     answers={
         200: Body(
             types={JSON: ExtenderBindingResult},
@@ -217,17 +220,17 @@ _BIND = Operation(
 
 @post(_EXTENDER + "/bind", status_code=200, opt=described(_BIND))
 async def extender_bind(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Bind a stored pod, if all filters pass on the node."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderBindingArgs)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     require(caller.principal, "bind", caller.cluster, args.pod_namespace)
     try:
         answer = await services.scheduler.submit(
-            caller.cluster, binding_of(args), caller=told_caller(request)
+            caller.cluster, binding_of(args), caller=request.context.audited_caller()
         )
     except BindingRefused as error:
         return _not_bound(seen_refusal(visibility_of(request), error).detail)
@@ -240,7 +243,7 @@ def _not_bound(error: str) -> Response[bytes]:
     return Response(msgspec.json.encode(ExtenderBindingResult(error=error)), media_type=JSON)
 
 
-async def _asked(request: AnyRequest, services: Services) -> tuple[ExtenderArgs, Sequence[str]]:
+async def _asked(request: ApiRequest, services: Services) -> tuple[ExtenderArgs, Sequence[str]]:
     """What is asked, and the names of the candidates."""
     media_type(request)
     query(request)
@@ -248,11 +251,11 @@ async def _asked(request: AnyRequest, services: Services) -> tuple[ExtenderArgs,
     return args, candidates_in(args)
 
 
-async def _judged(request: AnyRequest, services: Services, args: ExtenderArgs) -> PlacementAnswer:
+async def _judged(request: ApiRequest, services: Services, args: ExtenderArgs) -> PlacementAnswer:
     intent = judging(args, services.scheduler.templates)
-    caller = deciding_for(request)
+    caller = request.context.caller()
     require_placing(caller, intent)
-    holding_of(request.scope).changes_nothing = True
+    request.context.holding.changes_nothing = True
     asked = msgspec.structs.replace(intent, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, asked)
     return seen_placement(visibility_of(request), answer)

@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
-from service.api.bodies.request_reading import AnyRequest, flag, number, query, wrong_parameter
+from service.api.bodies.request_reading import flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.bodies.return_minimal import as_applied, minimal_results, prefers_minimal
 from service.api.handler_services.decided_operations import submit_once
@@ -21,7 +21,10 @@ from service.api.handler_services.idempotency import (
     as_replayed,
 )
 from service.api.handler_services.server_services import Services
+from service.api.handlers.object_authorization import deletable_in
 from service.api.handlers.objects import delete_options
+from service.api.http.context import ApiRequest
+from service.api.http.exception_handler import seen_error
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     DeletionCommit,
@@ -32,9 +35,7 @@ from service.api.openapi.object_operations import (
 from service.api.openapi.operation_declaration import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
 from service.api.openapi.rights_each_operation_needs import require
-from service.api.problems import problem_of, request_id_of, seen_error
-from service.api.security.authentication import caller_of, deciding_for
-from service.api.security.rights_to_objects_in_bodies import deletable_in
+from service.api.problems import problem_of
 from service.api.security.visibility import visibility_of
 from service.model.core.errors import FieldError, InvalidManifest, MoorageError
 from service.model.registry.kinds import EVERYBODYS
@@ -59,14 +60,14 @@ def _handler(resource: Resource, path: str, *, everywhere: bool) -> HTTPRouteHan
     )
 
     @delete(path, status_code=200, opt=described(operation))
-    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+    async def handle(request: ApiRequest, services: NamedDependency[Services]) -> Response[Any]:
         return await _delete_many(request, services, resource)
 
     return handle
 
 
 async def _delete_many(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     parameters = query(request)
     await _refuse_preconditions(request, services)
@@ -86,7 +87,7 @@ class _Commits:
 
     def __init__(
         self,
-        request: AnyRequest,
+        request: ApiRequest,
         services: Services,
         wanted: DeleteObjects,
         limit: int,
@@ -117,9 +118,9 @@ class _Commits:
             except MoorageError as error:
                 if not self._answers:
                     raise
-                scope = self._request.scope
-                seen = seen_error(error, scope)
-                return self._told(problem_of(seen, scope["path"], request_id_of(scope)))
+                context = self._request.context
+                seen = seen_error(error, context)
+                return self._told(problem_of(seen, context.path, context.request_id))
             self._answers.append(answer)
             self._room -= len(answer.results)
             remaining = answer.remaining
@@ -160,32 +161,37 @@ def _rendered(answer: DeletionsAnswer) -> Rendered:
 
 
 def _intent(
-    request: AnyRequest, parameters: Mapping[str, str], resource: Resource
+    request: ApiRequest, parameters: Mapping[str, str], resource: Resource
 ) -> DeleteObjects:
     wanted = parse_filters(resource.kind, parameters)
     if not flag(parameters, "all") and wanted.asks_nothing:
         raise wrong_parameter("all", "has to be true to delete all, as there is no filter", "")
-    caller = deciding_for(request)
+    caller = request.context.caller()
     return DeleteObjects(
         kind=resource.kind,
         wanted=wanted,
         namespaces=_namespaces(request, resource),
-        deletable=deletable_in(caller, resource.kind) if resource.namespaced else None,
+        deletable=deletable_in(caller, resource) if resource.namespaced else None,
         count=1,
         caller=caller,
     )
 
 
-def _namespaces(request: AnyRequest, resource: Resource) -> frozenset[str] | None:
+def _namespaces(request: ApiRequest, resource: Resource) -> frozenset[str] | None:
     """The namespaces to look in: a filter may tell only of what the caller may read."""
     namespace = request.path_params.get("namespace")
     if namespace is not None:
-        require(caller_of(request.scope), "read", request.path_params["cluster"], namespace)
+        require(
+            request.context.require_principal(),
+            "read",
+            request.path_params["cluster"],
+            namespace,
+        )
         return frozenset({namespace})
     return None if resource.kind in EVERYBODYS else visibility_of(request)
 
 
-async def _refuse_preconditions(request: AnyRequest, services: Services) -> None:
+async def _refuse_preconditions(request: ApiRequest, services: Services) -> None:
     preconditions = await delete_options(request, services)
     if preconditions.uid is not None or preconditions.resource_version is not None:
         message = "are for single objects: name the object in the path"

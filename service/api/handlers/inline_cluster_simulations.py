@@ -9,19 +9,12 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    converted,
-    items_in,
-    media_type,
-    parse_items,
-    query,
-    read_members,
-    unknown_fields,
-)
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import warning_header
 from service.api.handler_services.server_services import Services
-from service.api.openapi import placement_types
+from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
+from service.api.http.context import ApiRequest
+from service.api.openapi import object_types, placement_types
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
@@ -64,6 +57,7 @@ _SIMULATE = Operation(
         example={"nodes": [NODES.example], "pod": POD_EXAMPLE},
     ),
     limit="simulations",
+    components={"RuleObject": object_types.RULE_OBJECT},
     answers={
         200: Body(
             types={JSON: PlacementAnswer},
@@ -92,7 +86,7 @@ _SIMULATE = Operation(
 
 
 @post("/v1/simulations", status_code=200, opt=described(_SIMULATE))
-async def simulate(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def simulate(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Place pods on an inline cluster."""
     media_type(request)
     query(request)

@@ -1,31 +1,75 @@
 """Places pods over several clusters, each in one of them."""
 
+from typing import Any, cast
+
 import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.handler_services.server_services import Services
+from service.api.handler_services.waiting_client import WaitingClient, never
+from service.api.handlers.placing_authorization import require_placing
+from service.api.http.context import ApiRequest, RequestContext, SubrequestTerms, begin
+from service.api.http.flow_control import CountBytes
 from service.api.openapi import placement_types
 from service.api.openapi.operation_declaration import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.openapi.rights_each_operation_needs import Namespaced
 from service.api.problems import PROBLEM_JSON
-from service.api.security.authentication import caller_of
-from service.api.security.rights_to_objects_in_bodies import require_placing
-from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
-from service.api.worker_forwarding.requests_to_other_clusters_as_caller import ask_cluster
+from service.api.worker_forwarding.middleware import answer_of
 from service.api.worker_forwarding.sockets import ForwardedAnswer
 from service.model.core.access import Principal
 from service.model.core.errors import Forbidden, OutcomeUnknown, Unavailable
 from service.scheduler.multi_cluster.cluster_bids import ClusterQuery, MultiClusterRequest
 from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import AdvanceGroup, PlacePods
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.split_groups import GroupAnswer
+
+
+async def ask_cluster(
+    request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
+) -> ForwardedAnswer:
+    """The answer to a POST to a cluster, decided by the worker that has it, with the rights of the caller.
+
+    What it changes is committed only as long as the leases are held that are told. It is neither authenticated
+    nor counted anew, and holds bytes of its own.
+    """
+    asking = request.context
+    whole = f"/v1/clusters/{cluster}/{path}"
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": whole,
+        "raw_path": whole.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+        ],
+        "client": (asking.address, 0) if asking.address else None,
+        "server": None,
+        "extensions": {},
+        "state": {},
+    }
+    context = RequestContext(
+        request_id=asking.request_id,
+        principal=asking.principal,
+        terms=told,
+    )
+    begin(scope, context)
+    counted = CountBytes(request.app, request.context.holding.budget)
+    client = cast("WaitingClient | None", CLIENT.get())
+    return await answer_of(counted, scope, body, never if client is None else client.left)
+
 
 _OK, _NOT_FOUND, _SERVER_ERROR, _UNAVAILABLE = 200, 404, 500, 503
 _answers = msgspec.json.Decoder(PlacementAnswer)
@@ -82,7 +126,7 @@ _PLACE = Operation(
 
 @post("/v1/placements", status_code=200, opt=described(_PLACE))
 async def place_pods_over_clusters(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Place pods, each in one of several clusters."""
     media_type(request)
@@ -98,7 +142,7 @@ async def place_pods_over_clusters(
     names = await _clusters(request, services, body)
     dry = dry or body.intent.dry_run
     if dry:
-        holding_of(request.scope).changes_nothing = True
+        request.context.holding.changes_nothing = True
     asked = MultiClusterRequest(
         clusters=names,
         units=body.units,
@@ -119,13 +163,13 @@ async def place_pods_over_clusters(
     return Response(msgspec.json.encode(answer), media_type=JSON)
 
 
-async def _clusters(request: AnyRequest, services: Services, body: OverClustersBody) -> list[str]:
+async def _clusters(request: ApiRequest, services: Services, body: OverClustersBody) -> list[str]:
     """The clusters that are asked: those named, or all where the caller may place these pods.
 
     Raises:
         Forbidden: the caller may not place the pods in a cluster that it names, or in none at all.
     """
-    principal = caller_of(request.scope)
+    principal = request.context.require_principal()
     if body.clusters is not None:
         for name in body.clusters:
             require_placing(Caller(principal, name), body.intent)
@@ -149,7 +193,7 @@ class ClustersAsCaller:
     stop a request between two steps do so here.
     """
 
-    def __init__(self, request: AnyRequest, body: OverClustersBody) -> None:
+    def __init__(self, request: ApiRequest, body: OverClustersBody) -> None:
         """`body` is the whole request, of which each cluster is sent the part that concerns it."""
         self._request = request
         self._body = body

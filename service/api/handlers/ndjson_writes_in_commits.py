@@ -8,18 +8,17 @@ from typing import Any
 
 import msgspec
 
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.request_reading import AnyRequest, header
-from service.api.bodies.responses import revision_headers
+from service.api.bodies.responses import Streamed, revision_headers
 from service.api.bodies.return_minimal import APPLIED, PREFERENCE, minimal_results, prefers_minimal
-from service.api.bodies.streamed_responses import Pieces, Streamed
+from service.api.bodies.streamed_responses import Pieces
 from service.api.handler_services.decided_operations import submit_once
 from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
+from service.api.http.exception_handler import seen_error
 from service.api.openapi.operation_declaration import NDJSON
-from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of, seen_error
-from service.api.security.refusal_audit import note_refused
+from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
 from service.model.core.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.clients import CLIENT
@@ -39,7 +38,7 @@ _FORBIDDEN = b'"result":"Forbidden"'
 
 
 async def answer_lines(
-    request: AnyRequest, services: Services, read: ReadLines, parameters: Mapping[str, str]
+    request: ApiRequest, services: Services, read: ReadLines, parameters: Mapping[str, str]
 ) -> Streamed:
     """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status.
 
@@ -58,7 +57,7 @@ async def answer_lines(
 
 
 async def _asked(
-    request: AnyRequest,
+    request: ApiRequest,
     read: ReadLines,
     parameters: Mapping[str, str],
     start: int,
@@ -75,18 +74,18 @@ async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes]
 
 
 async def _streamed(
-    request: AnyRequest, first: bytes, rest: AsyncIterator[tuple[int, bytes]]
+    request: ApiRequest, first: bytes, rest: AsyncIterator[tuple[int, bytes]]
 ) -> Pieces:
     yield first
     try:
         async for _, lines in rest:
             yield lines
     except MoorageError as error:
-        scope = request.scope
+        context = request.context
         status, problem, _ = encode_problem(
-            seen_error(error, scope), scope["path"], request_id_of(scope)
+            seen_error(error, context), context.path, context.request_id
         )
-        note_refused(request.scope, status)
+        context.note_refused(status)
         yield problem + b"\n"
 
 
@@ -125,7 +124,7 @@ class _UnderWay:
 
 
 async def _answers(
-    request: AnyRequest, services: Services, read: ReadLines
+    request: ApiRequest, services: Services, read: ReadLines
 ) -> AsyncIterator[tuple[int, bytes]]:
     """The revision and the answer lines of each chunk, once it is committed.
 
@@ -133,7 +132,7 @@ async def _answers(
     key it is decided only afterwards. Otherwise, if a chunk failed and the stream were sent again,
     the chunk after it would be answered from its record instead of being decided anew on top.
     """
-    under_way = _UnderWay(CHUNKS_AHEAD if header(request, "idempotency-key") is None else 1)
+    under_way = _UnderWay(CHUNKS_AHEAD if request.context.idempotency_key is None else 1)
     feeding = asyncio.create_task(_feed(request, services, read, under_way))
     try:
         async for answer in under_way.answers():
@@ -145,7 +144,7 @@ async def _answers(
 
 
 async def _feed(
-    request: AnyRequest, services: Services, read: ReadLines, under_way: _UnderWay
+    request: ApiRequest, services: Services, read: ReadLines, under_way: _UnderWay
 ) -> None:
     """Submit chunk after chunk, each as soon as there is room for it among those under way."""
     chunk = 0
@@ -166,7 +165,7 @@ def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
 
 
 async def _submit(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     intent: Intent[LinesAnswer],
     lines: Sequence[bytes],
@@ -179,9 +178,9 @@ async def _submit(
             request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:
-        holding_of(request.scope).give_back(len(body) + 1)
+        request.context.holding.give_back(len(body) + 1)
     forbidden = rendered.body.count(_FORBIDDEN)
-    note_refused(request.scope, PROBLEMS["Forbidden"].status, forbidden)
+    request.context.note_refused(PROBLEMS["Forbidden"].status, forbidden)
     return revision, rendered.body
 
 
@@ -203,7 +202,7 @@ def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
 
 
 async def _chunks(
-    request: AnyRequest, services: Services, waits: Callable[[], bool]
+    request: ApiRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
     """The body's lines, as many at a time as one commit takes, each time with the first line's number."""
     start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
@@ -247,7 +246,7 @@ class _Chunk:
 
 
 async def _lines(
-    request: AnyRequest, services: Services, waits: Callable[[], bool]
+    request: ApiRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     """The body's lines, without line ends; the last one may be empty.
 

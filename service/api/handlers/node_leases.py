@@ -1,23 +1,115 @@
 """Takes the reports of nodes, one or many with a request: that they are there."""
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 import msgspec
 from litestar import Response, get, put
 from litestar.di import NamedDependency
 
-from service.api.bodies.node_leases import NAMESPACE, check_lease, parse_report
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import encoded_response, json_response
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi import node_lease_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES
 from service.api.openapi.rights_each_operation_needs import Cluster
 from service.model.cluster.cluster_config import stored_config
+from service.model.core import names
 from service.model.core.errors import NotFound
+from service.model.core.strict_json import decode_strict, too_many
 from service.model.core.times import rfc3339
+from service.model.core.validators import (
+    Problems,
+    anything,
+    entries_of,
+    items_of,
+    list_of,
+    one_of,
+    record,
+    text,
+)
+
+NAMESPACE = "kube-node-lease"
+"""The namespace in which Kubernetes keeps the leases of nodes."""
+
+
+_HEAD = {"apiVersion": one_of("coordination.k8s.io/v1"), "kind": one_of("Lease")}
+
+
+_NAME = text(names.dns_subdomain)
+
+
+_METADATA = record({"name": _NAME, "namespace": one_of(NAMESPACE)}, closed=False)
+
+
+_NAMED = record({"name": _NAME, "namespace": one_of(NAMESPACE)}, required=("name",), closed=False)
+
+
+_check_lease = record({**_HEAD, "metadata": _METADATA, "spec": anything}, closed=False)
+
+
+_check_report = record(
+    {
+        "apiVersion": one_of("coordination.k8s.io/v1"),
+        "kind": one_of("LeaseList"),
+        "metadata": anything,
+        "nodes": list_of(_NAME),
+        "items": list_of(
+            record(
+                {**_HEAD, "metadata": _NAMED, "spec": anything},
+                required=("metadata",),
+                closed=False,
+            )
+        ),
+    }
+)
+
+
+def check_lease(body: bytes, name: str) -> None:
+    """Check the lease that a node sends; nothing is read of it, for the time is the database's.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: it is not a lease, or that of another node.
+    """
+    if not body.strip():
+        return
+    fields, problems = decode_strict(body), Problems()
+    _check_lease(fields, "", problems)
+    sent = entries_of(entries_of(fields).get("metadata")).get("name")
+    if isinstance(sent, str) and sent != name:
+        problems.add("metadata.name", f"must be {name}, as in the address", sent)
+    problems.raise_any()
+
+
+def parse_report(body: bytes, items_max: int) -> list[str]:
+    """Return the names of the nodes that report.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong, unknown or missing, or there are too many nodes.
+    """
+    fields, problems = decode_strict(body), Problems()
+    _check_report(fields, "", problems)
+    report = entries_of(fields)
+    present = [name for name in ("nodes", "items") if report.get(name) is not None]
+    if len(present) != 1:
+        problems.add("", "must have exactly one of nodes, items")
+    problems.raise_any()
+    found = list(_names(report))
+    if len(found) > items_max:
+        raise too_many(items_max)
+    return found
+
+
+def _names(report: Mapping[str, object]) -> Iterator[str]:
+    yield from map(str, items_of(report.get("nodes")))
+    for lease in items_of(report.get("items")):
+        yield str(entries_of(entries_of(lease).get("metadata"))["name"])
+
 
 _PATH = NODES.item + "/lease"
 _LEASE = {
@@ -46,6 +138,7 @@ _RENEW = Operation(
         example=_LEASE,
         required=False,
     ),
+    keeps_unknown=(node_lease_types.Lease,),
     answers={
         200: Body(types={JSON: node_lease_types.Lease}, description="The lease.", example=_LEASE)
     },
@@ -55,7 +148,7 @@ _RENEW = Operation(
 
 @put(_PATH, status_code=200, opt=described(_RENEW))
 async def renew_node_lease(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Note that one node is there."""
     media_type(request)
@@ -83,7 +176,7 @@ _READ = Operation(
 
 @get(_PATH, opt=described(_READ))
 async def get_node_lease(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """The lease of a node that has reported."""
     query(request)
@@ -122,7 +215,7 @@ _REPORT = Operation(
 
 
 @put(CLUSTER_PATH + "/node-leases", status_code=200, opt=described(_REPORT))
-async def report_nodes(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def report_nodes(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Note that many nodes are there."""
     media_type(request)
     query(request)

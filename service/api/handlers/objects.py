@@ -8,14 +8,11 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
 from service.api.bodies.request_reading import (
-    AnyRequest,
-    converted,
     flag,
     header,
     if_match,
@@ -26,6 +23,7 @@ from service.api.bodies.request_reading import (
     wrong_parameter,
 )
 from service.api.bodies.responses import (
+    Streamed,
     dry_response,
     items,
     json_response,
@@ -40,10 +38,12 @@ from service.api.bodies.responses import (
 )
 from service.api.bodies.return_minimal import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.server_side_apply import decode_applied, manager_of, named_manager
-from service.api.bodies.streamed_responses import Pieces, Streamed
+from service.api.bodies.streamed_responses import Pieces
 from service.api.handler_services.idempotency import Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.sorted_lists import SortedList, named_with_order, parse_order, sorted_list
+from service.api.http.body import converted
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -67,7 +67,6 @@ from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.past_reads import KEYS_AT_ONCE
 from service.api.reading.stored_reads import BATCH_ROWS, Wanted
-from service.api.security.authentication import deciding_for, told_caller
 from service.api.security.visibility import (
     Lists,
     Visibility,
@@ -108,7 +107,7 @@ _PATCH_TYPES: Mapping[str, PatchType] = {
 
 _APPLY_TYPES = (APPLY_YAML, APPLY_JSON)
 
-Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
+Act = Callable[[ApiRequest, Services, Resource], Awaitable[Response[Any]]]
 
 
 def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
@@ -134,14 +133,14 @@ def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
 
 
 def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any]]]:
-    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+    async def handle(request: ApiRequest, services: NamedDependency[Services]) -> Response[Any]:
         return await act(request, services, resource)
 
     return handle
 
 
 async def get_object(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """One object as committed."""
     namespace, name = _place(request)
@@ -174,13 +173,13 @@ async def get_object(
 
 
 async def list_objects(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[Any]:
     """The objects of a kind, as `list_of` answers them."""
     return await list_of(request, services, resource.kind)
 
 
-async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
+async def list_of(request: ApiRequest, services: Services, kind: str) -> Response[Any]:
     """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
 
     With `sort` they are in another order, as `sorted_list` has it.
@@ -208,7 +207,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
-        hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
+        hold=partial(request.context.holding.hold_answer, may_be_refused=True),
         leave_out=partial(_leave_out, left_out, visibility_of(request)),
     )
     if order is not None and limit is not None:
@@ -226,7 +225,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     tag = tagged(head if past is None else past)
     if limit is not None:
         return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
-    holding_of(request.scope).keeps_room = True
+    request.context.holding.keeps_room = True
     streamed = _streamed(answer, found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 
@@ -278,7 +277,7 @@ async def _page(
 
 
 async def _unchanged_list(
-    request: AnyRequest, services: Services, kind: str, tagged: Callable[[int], str]
+    request: ApiRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
     """A 304 if nothing of the cluster has changed since the list that the client has.
 
@@ -290,13 +289,13 @@ async def _unchanged_list(
     return not_modified(request, tagged(head.revision), head.revision)
 
 
-def _list_tag(request: AnyRequest, chosen: ChosenFields | None, revision: int) -> str:
+def _list_tag(request: ApiRequest, chosen: ChosenFields | None, revision: int) -> str:
     """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
     return tag_with(seen_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
 async def put_object(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Create an object, or replace it."""
     media_type(request)
@@ -312,13 +311,13 @@ async def put_object(
             if_match=if_match(request),
             if_none_match=if_none_match(request),
         ),
-        caller=deciding_for(request),
+        caller=request.context.caller(),
     )
     return await _submit(request, services, resource, parameters, intent)
 
 
 async def patch_object(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Change single fields of an object, or merge what a manager wants into it."""
     parameters = query(request)
@@ -332,13 +331,13 @@ async def patch_object(
         preconditions=Preconditions(
             if_match=if_match(request), if_none_match=if_none_match(request)
         ),
-        caller=deciding_for(request),
+        caller=request.context.caller(),
     )
     return await _submit(request, services, resource, parameters, made)
 
 
 async def _patching(
-    request: AnyRequest, services: Services, parameters: Mapping[str, str]
+    request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., PatchObject]:
     """What makes an intent of a patch, but for the object that it is of."""
     patch_type = patch_type_of(request)
@@ -354,7 +353,7 @@ async def _patching(
 
 
 async def _applying(
-    request: AnyRequest, services: Services, parameters: Mapping[str, str]
+    request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., ApplyPatch]:
     """What makes an intent of a manager's wishes, but for the object that they are of."""
     manager, force = named_manager(request, parameters), flag(parameters, "force")
@@ -364,7 +363,7 @@ async def _applying(
 
 
 async def delete_object(
-    request: AnyRequest, services: Services, resource: Resource
+    request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Remove an object at once; the answer is what it was."""
     parameters = query(request)
@@ -380,13 +379,13 @@ async def delete_object(
             if_match=if_match(request),
             if_none_match=if_none_match(request),
         ),
-        caller=deciding_for(request),
+        caller=request.context.caller(),
     )
     return await _submit(request, services, resource, parameters, intent)
 
 
 async def _submit(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     resource: Resource,
     parameters: Mapping[str, str],
@@ -396,7 +395,7 @@ async def _submit(
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         dry_if_asked(request, parameters, intent),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
     )
     services.metrics.warned(answer.warnings)
     body = seen_body(visibility_of(request), resource.kind, answer.body)
@@ -404,7 +403,7 @@ async def _submit(
 
 
 def written_response(
-    request: AnyRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
+    request: ApiRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
 ) -> Response[bytes]:
     """The answer of a write: an object whose body is as the caller may see it, or less if that is preferred."""
     status, warnings = 201 if answer.created else 200, answer.warnings
@@ -443,7 +442,7 @@ def rendered_object(
     )
 
 
-def patch_type_of(request: AnyRequest) -> PatchType:
+def patch_type_of(request: ApiRequest) -> PatchType:
     """What kind of patch the request's Content-Type announces."""
     return _PATCH_TYPES[media_type(request)]
 
@@ -503,12 +502,12 @@ async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None)
     yield head + end if before is head else end
 
 
-def _place(request: AnyRequest) -> ObjectName:
+def _place(request: ApiRequest) -> ObjectName:
     """Namespace and name that the path gives; the namespace is empty where it gives none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
 
 
-def _list_named(request: AnyRequest, kind: str) -> str:
+def _list_named(request: ApiRequest, kind: str) -> str:
     """Cluster, kind and namespace, by which a continuation's list is told from others."""
     scope = request.path_params.get("namespace", "")
     return f"{request.path_params['cluster']}/{kind}/{scope}"
@@ -519,7 +518,7 @@ def _named(namespace: str, name: str) -> str:
 
 
 async def delete_options(
-    request: AnyRequest, services: Services
+    request: ApiRequest, services: Services
 ) -> object_types.DeletePreconditions:
     """The preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)

@@ -4,9 +4,10 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, number, query
+from service.api.bodies.request_reading import number, query
 from service.api.bodies.responses import encoded_response
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     JSON,
@@ -72,7 +73,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/revisions", opt=described(_OPERATION))
 async def get_readable_revisions(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """The oldest readable revisions of all kinds."""
     cluster = request.path_params["cluster"]

@@ -12,16 +12,17 @@ from service.api.bodies.binding_and_eviction_requests import (
     parse_confirmation,
     parse_eviction,
 )
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
-from service.api.bodies.request_reading import AnyRequest, media_type, number, query
+from service.api.bodies.request_reading import media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.bodies.return_minimal import prefers_minimal
 from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import rendered_object
+from service.api.handlers.placing_authorization import require_force, require_placing
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types, placement_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
@@ -35,8 +36,6 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import require_force, require_placing
 from service.api.security.visibility import (
     Visibility,
     seen_explanation,
@@ -46,8 +45,7 @@ from service.api.security.visibility import (
     visibility_for,
     visibility_of,
 )
-from service.api.worker_forwarding.fields_only_servers_may_send import TERMS, terms_of
-from service.engine.explain.explanation import Explanation
+from service.engine.explain.explanation import Explanation, Summary
 from service.model.core.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
@@ -74,6 +72,8 @@ _PLACE = Operation(
         example={"pods": [POD_EXAMPLE], "policy": "BestEffort", "onUnschedulable": "Queue"},
     ),
     limit="placements",
+    keeps_unknown=(object_types.PodTemplate,),
+    components={"Explanation": Explanation, "Summary": Summary},
     answers={
         200: Body(
             types={JSON: PlacementAnswer},
@@ -105,14 +105,14 @@ _PLACE = Operation(
 
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
-async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
+async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Place pods, and store where they were placed."""
     media_type(request)
     parameters = query(request)
     dry = bool(parameters) and note_dry_run(request, parameters)
     body = await services.bodies.read(request)
-    caller = deciding_for(request)
-    told = terms_of(request.scope) if TERMS in request.scope else None
+    context = request.context
+    caller, told = context.caller(), context.terms
     if told is not None and told.step is not None:
         return await submit_once(request, services, told.step, body, _rendered_step)
     parsed = await parse_placement(
@@ -123,7 +123,7 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
         require_placing(caller, parsed)
         render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
-        holding_of(request.scope).changes_nothing = True
+        request.context.holding.changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
     if told is not None:
         intent = msgspec.structs.replace(
@@ -183,7 +183,7 @@ _BIND = Operation(
 
 
 @post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
-async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
+async def bind_pod(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Bind a pod to a node that passes all filters, or to any node with `force`."""
     media_type(request)
     parameters = query(request)
@@ -191,7 +191,7 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     intent = parse_binding(body, namespace, name)
     if intent.force:
-        require_force(deciding_for(request), namespace)
+        require_force(request.context.caller(), namespace)
     visibility = visibility_of(request)
     asked = dry_if_asked(request, parameters, intent)
     render = partial(
@@ -246,7 +246,7 @@ _CONFIRM = Operation(
 
 @post(PODS.item + "/binding:confirm", status_code=200, opt=described(_CONFIRM))
 async def confirm_binding(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Judge the required rules of a placed pod now."""
     media_type(request)
@@ -304,6 +304,7 @@ _EVICT = Operation(
         },
         required=False,
     ),
+    keeps_unknown=(placement_types.PodIdentity,),
     answers={
         201: Body(types={JSON: object_types.Pod}, description="The pod, marked.", example=_MARKED)
     },
@@ -312,7 +313,7 @@ _EVICT = Operation(
 
 
 @post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
-async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
+async def evict_pod(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Ask for a pod to be stopped."""
     media_type(request)
     parameters = query(request)
@@ -363,7 +364,7 @@ _EXPLAIN = Operation(
 
 
 @get(PODS.item + "/explanation", opt=described(_EXPLAIN))
-async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def explain_pod(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Explain a stored pod."""
     path, asked = request.path_params, query(request)
     intent = ExplainPod(namespace=path["namespace"], name=path["name"], node_name=asked.get("node"))

@@ -9,17 +9,17 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan_commit
-from service.api.bodies.request_reading import AnyRequest, media_type, query
+from service.api.bodies.request_reading import media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.handler_services.server_services import Services
+from service.api.handlers.placing_authorization import require_planning
+from service.api.http.context import ApiRequest
 from service.api.openapi import plan_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.model.pods.template_cache import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan
@@ -170,7 +170,7 @@ _PLAN = Operation(
 
 
 @post(CLUSTER_PATH + "/plans", status_code=200, opt=described(_PLAN))
-async def make_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def make_plan(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a plan, of which nothing is stored."""
     asked, _ = await _asked(request, services, parse_plan)
     planned = await services.scheduler.planners.plan(request.path_params["cluster"], asked.intent)
@@ -231,7 +231,7 @@ _COMMIT = Operation(
 
 
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
-async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> DecidedAnswer:
+async def commit_plan(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
     """Make a plan, and carry it out if its goal is reached."""
     asked, body = await _asked(request, services, parse_plan_commit)
     intent = CommitPlan(plan=asked.intent, expected=asked.expected)
@@ -240,13 +240,13 @@ async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) 
 
 
 async def _asked(
-    request: AnyRequest, services: Services, parse: _Parse
+    request: ApiRequest, services: Services, parse: _Parse
 ) -> tuple[PlanRequest, bytes]:
     """The plan that a caller who may make it asks for, and the request's body."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    caller, scheduler = deciding_for(request), services.scheduler
+    caller, scheduler = request.context.caller(), services.scheduler
     parsed = await parse(
         body, scheduler.templates, scheduler.limits, services.settings.request_items_max
     )

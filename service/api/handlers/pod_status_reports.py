@@ -8,22 +8,17 @@ from litestar import post
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.pod_status_reports import parse_report
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    items_in,
-    media_type,
-    query,
-    read_members,
-    unknown_fields,
-)
+from service.api.bodies.request_reading import media_type, query
+from service.api.bodies.responses import Streamed
 from service.api.bodies.return_minimal import prefers_minimal
-from service.api.bodies.streamed_responses import Streamed
 from service.api.cooperative_pauses import Pause
 from service.api.handler_services.decided_operations import DecidedAnswer, submit_once
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.handler_services.server_services import Services
 from service.api.handlers.ndjson_writes_in_commits import answer_lines, rendered_lines_in_one
+from service.api.handlers.object_authorization import refusal
+from service.api.http.body import converted, items_in, read_members, unknown_fields
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
@@ -36,12 +31,50 @@ from service.api.openapi.operation_declaration import (
     described,
 )
 from service.api.openapi.rights_each_operation_needs import Namespaced
-from service.api.security.authentication import deciding_for
-from service.api.security.rights_to_objects_in_bodies import refusal
-from service.model.core.errors import Forbidden, InvalidManifest
+from service.model.core.errors import FieldError, Forbidden, InvalidManifest, MalformedJSON
+from service.model.core.strict_json import decode_strict, encode
 from service.scheduler.protocol.answers import LinesAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import ReportLine, ReportStatus
+from service.scheduler.protocol.intents import Preconditions, ReportLine, ReportStatus, StatusReport
+
+
+class _Named(msgspec.Struct, frozen=True):
+    namespace: object = None
+    name: object = None
+
+
+def parse_report(line: int, raw: bytes) -> ReportLine:
+    """The report of a line; one that is not valid has its errors in it."""
+    decoded: object = None
+    try:
+        decoded = decode_strict(raw)
+        report = converted(decoded, object_types.StatusReport)
+    except MalformedJSON as error:
+        return ReportLine(line=line, report=InvalidManifest([FieldError("", error.detail)]))
+    except InvalidManifest as error:
+        return _bad(line, error, decoded)
+    return ReportLine(
+        line=line,
+        report=StatusReport(
+            namespace=report.namespace,
+            name=report.name,
+            status=encode(report.status),
+            preconditions=Preconditions(
+                uid=report.uid or None, resource_version=report.resource_version or None
+            ),
+        ),
+        namespace=report.namespace,
+        name=report.name,
+    )
+
+
+def _bad(line: int, error: InvalidManifest, decoded: object) -> ReportLine:
+    named = msgspec.convert(decoded, _Named) if isinstance(decoded, dict) else _Named()
+    namespace, name = (
+        each if isinstance(each, str) else None for each in (named.namespace, named.name)
+    )
+    return ReportLine(line=line, report=error, namespace=namespace, name=name)
+
 
 _READ = ("items",)
 
@@ -91,7 +124,7 @@ _OPERATION = Operation(
 
 @post(CLUSTER_PATH + "/pods/statuses", status_code=200, opt=described(_OPERATION))
 async def report_statuses(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> DecidedAnswer | Streamed:
     """Change the status of many pods."""
     parameters = query(request)
@@ -112,14 +145,14 @@ async def _items(body: bytes, services: Services) -> list[bytes]:
     return items_in(members.get("items", b"null"), "items", most)
 
 
-async def _read_lines(request: AnyRequest, start: int, lines: Sequence[bytes]) -> ReportStatus:
+async def _read_lines(request: ApiRequest, start: int, lines: Sequence[bytes]) -> ReportStatus:
     return await _read_reports(request, lines, start)
 
 
 async def _read_reports(
-    request: AnyRequest, reports: Sequence[bytes], start: int = 1
+    request: ApiRequest, reports: Sequence[bytes], start: int = 1
 ) -> ReportStatus:
-    caller, pause, lines = deciding_for(request), Pause(), list[ReportLine]()
+    caller, pause, lines = request.context.caller(), Pause(), list[ReportLine]()
     for number, raw in enumerate(reports, start):
         if raw.strip():
             lines.append(_refused_or_not(caller, parse_report(number, raw)))

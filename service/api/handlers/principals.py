@@ -12,15 +12,10 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import is_dry
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    converted,
-    if_match,
-    if_none_match,
-    media_type,
-    query,
-)
+from service.api.bodies.request_reading import if_match, if_none_match, media_type, query
 from service.api.handler_services.server_services import Services
+from service.api.http.body import converted
+from service.api.http.context import ApiRequest
 from service.api.openapi import principal_types
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operation_declaration import (
@@ -33,7 +28,7 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.rights_each_operation_needs import Admin, Cluster
 from service.api.problems import MalformedRequest
-from service.api.security.authentication import NewToken, caller_of, new_token, told_caller
+from service.api.security.authentication import NewToken, new_token
 from service.model.core.access import (
     ADMIN,
     BOOTSTRAP,
@@ -136,10 +131,10 @@ _SETTINGS = _body(principal_types.PrincipalSettings, "All grants.", {"grants": _
         )
     ),
 )
-async def get_caller(request: AnyRequest) -> Response[bytes]:
+async def get_caller(request: ApiRequest) -> Response[bytes]:
     """Who makes the request."""
     query(request)
-    caller = caller_of(request.scope)
+    caller = request.context.require_principal()
     grants = [_shown_grant(each) for each in caller.grants]
     return _json({"name": caller.name, "grants": grants, "groups": caller.groups})
 
@@ -198,7 +193,7 @@ def _list_handler(of: _Collection) -> HTTPRouteHandler:
     )
 
     @get(of.path, opt=described(operation))
-    async def list_all(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    async def list_all(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
         state = await services.authentication.store.access_state()
         items = [_shown(row, state) for row in state.principals if row.kind == of.kind]
@@ -213,7 +208,7 @@ def _get_handler(of: _Collection) -> HTTPRouteHandler:
     )
 
     @get(of.item, opt=_tagged(operation))
-    async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    async def get_one(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
         return await _present(services, of, _named(request))
 
@@ -231,7 +226,7 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
     )
 
     @put(of.item, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH, DRY_RUN))
-    async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    async def put_one(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
         media_type(request)
         dry = is_dry(query(request))
         name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
@@ -257,7 +252,7 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
 
     @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH, DRY_RUN))
     async def delete_one(
-        request: AnyRequest, services: NamedDependency[Services]
+        request: ApiRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:
         dry = is_dry(query(request))
         name = _named(request)
@@ -269,7 +264,7 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
 
 
 async def _put(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     of: _Collection,
     name: str,
@@ -287,7 +282,7 @@ async def _put(
         keep_admin=await _has_to_keep_admin(
             request, services, None if ADMIN in grants else (of.kind, name)
         ),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
         precondition=_precondition(request),
         dry_run=dry,
     )
@@ -297,7 +292,7 @@ async def _put(
 
 
 async def _has_to_keep_admin(
-    request: AnyRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
+    request: ApiRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
 ) -> bool:
     """Whether an admin's token has to be left after a change, so that not everybody is locked out.
 
@@ -309,7 +304,7 @@ async def _has_to_keep_admin(
     Raises:
         NoAdminLeft: the caller would lose their last grant as admin, and there are no tokens.
     """
-    authentication, caller = services.authentication, caller_of(request.scope)
+    authentication, caller = services.authentication, request.context.require_principal()
     if authentication.has_other_admin:
         return False
     if not caller.is_identified:
@@ -323,7 +318,7 @@ async def _has_to_keep_admin(
     return True
 
 
-def _precondition(request: AnyRequest) -> Precondition:
+def _precondition(request: ApiRequest) -> Precondition:
     """The precondition that the request's If-Match and If-None-Match set."""
     wanted, unwanted = if_match(request), if_none_match(request)
 
@@ -348,14 +343,14 @@ def _place(grant: Grant) -> tuple[str, str, str]:
 
 
 async def _delete(
-    request: AnyRequest, services: Services, of: _Collection, name: str, *, dry: bool
+    request: ApiRequest, services: Services, of: _Collection, name: str, *, dry: bool
 ) -> None:
     authentication = services.authentication
     await authentication.store.delete_principal(
         of.kind,
         name,
         keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
         precondition=_precondition(request),
         dry_run=dry,
     )
@@ -390,7 +385,7 @@ async def _delete(
         )
     ),
 )
-async def create_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def create_token(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a token."""
     media_type(request)
     dry = is_dry(query(request))
@@ -416,7 +411,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
         )
     ),
 )
-async def delete_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def delete_token(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Revoke a token."""
     dry = is_dry(query(request))
     token_id, authentication = request.path_params["name"], services.authentication
@@ -427,7 +422,7 @@ async def delete_token(request: AnyRequest, services: NamedDependency[Services])
     await authentication.store.delete_token(
         token_id,
         keep_admin=await _has_to_keep_admin(request, services),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
         dry_run=dry,
     )
     if not dry:
@@ -445,7 +440,7 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 
 async def _stored(
-    request: AnyRequest,
+    request: ApiRequest,
     settings: principal_types.TokenSettings,
     made: NewToken,
     services: Services,
@@ -461,7 +456,7 @@ async def _stored(
         description=settings.description,
         expires_in=None if seconds is None else timedelta(seconds=seconds),
         keep_admin=await _has_to_keep_admin(request, services),
-        caller=told_caller(request),
+        caller=request.context.audited_caller(),
         dry_run=dry,
     )
 
@@ -499,7 +494,7 @@ async def _present_after_change(services: Services, of: _Collection, name: str) 
         raise OutcomeUnknown("The change was made, but cannot be read back now.") from error
 
 
-def _named(request: AnyRequest) -> str:
+def _named(request: ApiRequest) -> str:
     """The name in the path, where slash and tilde are escaped as in JSON Pointer (RFC 6901).
 
     Raises:

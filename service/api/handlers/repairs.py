@@ -4,9 +4,10 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.request_reading import number, query, wrong_parameter
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi import plan_types
 from service.api.openapi.operation_declaration import (
     JSON,
@@ -85,7 +86,7 @@ _REPAIRS_OPERATION = Operation(
 
 
 @get(PODS.item + "/repairs", opt=described(_REPAIRS_OPERATION))
-async def find_repairs(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def find_repairs(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Find what would have to change so that a stored pod fits."""
     path, asked = request.path_params, query(request)
     visibility = visibility_of(request)

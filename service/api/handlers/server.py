@@ -7,8 +7,8 @@ import msgspec
 from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi.html_pages import (
     problem_page,
     problems_page,
@@ -153,7 +153,7 @@ async def errors() -> Response[str]:
 
 
 @get("/errors/{code:str}", opt=declared(Public()))
-async def error(request: AnyRequest) -> Response[str]:
+async def error(request: ApiRequest) -> Response[str]:
     """A page that says what one code means; the `type` of a problem document leads to it."""
     code = request.path_params["code"]
     if code not in PROBLEMS:
@@ -168,7 +168,7 @@ async def warnings() -> Response[str]:
 
 
 @get("/warnings/{warning:str}", opt=declared(Public()))
-async def warning(request: AnyRequest) -> Response[str]:
+async def warning(request: ApiRequest) -> Response[str]:
     """A page that says what one code of warnings means."""
     code = request.path_params["warning"]
     if code not in WARNINGS:

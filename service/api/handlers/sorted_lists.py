@@ -7,9 +7,10 @@ from litestar import Response
 
 from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.paging import Continue
-from service.api.bodies.request_reading import AnyRequest, wrong_parameter
+from service.api.bodies.request_reading import wrong_parameter
 from service.api.bodies.responses import items, json_response, list_end, list_head
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.reading.sorted_reads import SORTED_LIMIT_MAX, Placed, SortedReads
 from service.api.reading.stored_reads import Wanted
 from service.api.security.visibility import Lists, seen_parts, seen_rows, visibility_of
@@ -63,7 +64,7 @@ def named_with_order(own: str, parameters: Mapping[str, str]) -> str:
 
 
 async def sorted_list(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     asked: SortedList,
     tag_of: Callable[[int], str],

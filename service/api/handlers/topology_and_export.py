@@ -5,11 +5,17 @@ from collections.abc import AsyncIterator
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.byte_budget import holding_of
-from service.api.bodies.request_reading import AnyRequest, query, wrong_parameter
-from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
-from service.api.bodies.streamed_responses import Pieces, Streamed
+from service.api.bodies.request_reading import query, wrong_parameter
+from service.api.bodies.responses import (
+    Streamed,
+    encoded_response,
+    items,
+    list_head,
+    revision_headers,
+)
+from service.api.bodies.streamed_responses import Pieces
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, Parameter, described
@@ -72,7 +78,7 @@ _TOPOLOGY = Operation(
 
 
 @get(CLUSTER_PATH + "/topology", opt=described(_TOPOLOGY))
-async def get_topology(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def get_topology(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """The domains of a topology key."""
     key = query(request).get("key")
     if not key:
@@ -109,10 +115,10 @@ _EXPORT = Operation(
 
 
 @get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
-async def export_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+async def export_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
     """All objects at one revision, namespaces and nodes before the pods that need them."""
     query(request)
-    visibility, holding = visibility_of(request), holding_of(request.scope)
+    visibility, holding = visibility_of(request), request.context.holding
 
     def wants(key: ObjectKey) -> bool:
         return key.kind not in INTERNAL_KINDS and sees(visibility, *key)

@@ -3,9 +3,10 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.request_reading import AnyRequest, query
+from service.api.bodies.request_reading import query
 from service.api.bodies.responses import encoded_response
 from service.api.handler_services.server_services import Services
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import JSON, Body, Operation, described
 from service.api.openapi.rights_each_operation_needs import Namespaced
@@ -56,7 +57,7 @@ _VIOLATIONS = Operation(
 
 @get(CLUSTER_PATH + "/violations", opt=described(_VIOLATIONS))
 async def list_violations(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """The violations of a cluster."""
     query(request)

@@ -4,26 +4,19 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.filters import parse_field_selector, parse_label_selector
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    integer_header,
-    number,
-    query,
-    wrong_parameter,
-)
-from service.api.bodies.responses import revision_headers
-from service.api.bodies.streamed_responses import UNBUFFERED, Streamed
+from service.api.bodies.request_reading import integer_header, number, query, wrong_parameter
+from service.api.bodies.responses import Streamed, revision_headers
+from service.api.bodies.streamed_responses import UNBUFFERED
 from service.api.event_streams.server_sent_events import EVENT_STREAM, EventWriter
 from service.api.event_streams.watch_stream import ChangeStream, Writer
 from service.api.handler_services.server_services import Services
 from service.api.handler_services.waiting_client import WaitingClient
+from service.api.http.context import ApiRequest
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operation_declaration import (
     Body,
@@ -34,10 +27,8 @@ from service.api.openapi.operation_declaration import (
 )
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.rights_each_operation_needs import Namespaced, require
-from service.api.openapi.watch_types import WatchStream
-from service.api.problems import RevisionNotReached, request_id_of
-from service.api.security.authentication import caller_of
-from service.api.security.refusal_audit import note_refused
+from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES, WatchStream
+from service.api.problems import RevisionNotReached
 from service.api.security.visibility import sight_of
 from service.model.core.errors import Overloaded
 from service.model.core.primitives import CLUSTER_KIND, AtLeastOne
@@ -145,6 +136,7 @@ _OPERATION = Operation(
         ),
         TIMEOUT,
     ),
+    components={**{type_.__name__: type_ for type_ in WATCH_TYPES}, "WatchEvent": WATCH_EVENT},
     answers={
         200: Body(
             types={EVENT_STREAM: WatchStream},
@@ -157,20 +149,20 @@ _OPERATION = Operation(
 
 
 @get(CLUSTER_PATH + "/watch", opt=described(_OPERATION))
-async def watch_changes(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+async def watch_changes(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
     """Stream changes; a request that is to be refused is refused before the stream begins."""
     parameters = query(request)
     cluster = request.path_params["cluster"]
     selection = _selection(parameters)
     if selection.namespace is not None:
-        require(caller_of(request.scope), "read", cluster, selection.namespace)
+        require(request.context.require_principal(), "read", cluster, selection.namespace)
     writer = EventWriter(selection=selection, cluster=cluster)
     bodies = BodySelection(kinds=selection.kinds, namespace=selection.namespace)
     return await open_stream(request, services, writer, EVENT_STREAM, selection.node, bodies)
 
 
 async def open_stream(
-    request: AnyRequest,
+    request: ApiRequest,
     services: Services,
     writer: Writer,
     media_type: str,
@@ -188,8 +180,9 @@ async def open_stream(
     head = await services.reads.head(cluster)
     if since is not None and since > head.revision:
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
-    caller = caller_of(request.scope)
-    holding, bounded = holding_of(request.scope), None if caller.is_admin else caller.name
+    context, holding = request.context, request.context.holding
+    caller = context.require_principal()
+    bounded = None if caller.is_admin else caller.name
     async with _while_client_waits(request):
         watch = await services.scheduler.watching.open(
             *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
@@ -202,8 +195,8 @@ async def open_stream(
         visible=sight_of(request, services.authentication.current),
         cluster=cluster,
         path=request.scope["path"],
-        request_id=request_id_of(request.scope),
-        refused=partial(note_refused, request.scope),
+        request_id=context.request_id,
+        refused=context.note_refused,
         from_present=since is None,
         bookmark_seconds=services.settings.watch_bookmark_seconds,
         timeout_seconds=math.inf if timeout is None else min(timeout, TIMEOUT_SECONDS_MAX),
@@ -217,7 +210,7 @@ async def open_stream(
 
 
 @asynccontextmanager
-async def _while_client_waits(request: AnyRequest) -> AsyncIterator[None]:
+async def _while_client_waits(request: ApiRequest) -> AsyncIterator[None]:
     """Bound the time in which a watch is opened, and end it if the client leaves.
 
     Raises:

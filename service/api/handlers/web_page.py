@@ -9,7 +9,7 @@ from pathlib import Path
 
 from litestar import Response, get
 
-from service.api.bodies.request_reading import AnyRequest
+from service.api.http.context import ApiRequest
 from service.api.openapi.rights_each_operation_needs import Public, declared
 from service.api.problems import NoSuchPath
 
@@ -48,7 +48,7 @@ async def page() -> Response[bytes]:
 
 
 @get("/page/{file:str}", opt=declared(Public()))
-async def page_file(request: AnyRequest) -> Response[bytes]:
+async def page_file(request: ApiRequest) -> Response[bytes]:
     """A file that the page needs."""
     name = request.path_params["file"]
     if name not in page_files():

@@ -10,17 +10,12 @@ from litestar import Response, delete, get, patch, post, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import is_dry
-from service.api.bodies.request_reading import (
-    AnyRequest,
-    converted,
-    if_match,
-    if_none_match,
-    media_type,
-    query,
-)
+from service.api.bodies.request_reading import if_match, if_none_match, media_type, query
 from service.api.bodies.responses import json_response
 from service.api.handler_services.server_services import Services
 from service.api.handlers.objects import patch_type_of
+from service.api.http.body import converted
+from service.api.http.context import ApiRequest
 from service.api.openapi import object_types
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operation_declaration import (
@@ -43,7 +38,6 @@ from service.api.openapi.webhook_types import (
     WebhookSettings,
     WebhookStatus,
 )
-from service.api.security.authentication import told_caller
 from service.api.webhooks.allowed_addresses import wrong_url
 from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret
@@ -118,7 +112,7 @@ _LIST = _operation(
 
 @get(_PATH, opt=described(_LIST))
 async def list_webhooks(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """All webhooks of a cluster."""
     query(request)
@@ -132,7 +126,7 @@ _GET = _operation("getWebhook", "Read a webhook", {200: _ONE}, problems=("NotFou
 
 
 @get(_ITEM, opt=described(_GET))
-async def get_webhook(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def get_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """One webhook."""
     query(request)
     cluster = await _cluster(request, services)
@@ -156,7 +150,7 @@ _PUT = _operation(
 
 
 @put(_ITEM, opt=described(_PUT))
-async def put_webhook(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def put_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make or replace a webhook."""
     media_type(request)
     dry = is_dry(query(request))
@@ -178,7 +172,11 @@ async def put_webhook(request: AnyRequest, services: NamedDependency[Services]) 
         return _changed(row, settings, found)
 
     row = await services.webhooks.change_webhook(
-        cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
+        cluster.cluster_id,
+        name,
+        change,
+        caller=request.context.audited_caller(),
+        dry_run=dry,
     )
     assert row is not None
     if known[-1]:
@@ -210,7 +208,7 @@ _PATCH = _operation(
 
 @patch(_ITEM, opt=described(_PATCH))
 async def patch_webhook(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Change single settings."""
     patch_type, dry = patch_type_of(request), is_dry(query(request))
@@ -227,7 +225,11 @@ async def patch_webhook(
         return _changed(row, settings, found)
 
     row = await services.webhooks.change_webhook(
-        cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
+        cluster.cluster_id,
+        name,
+        change,
+        caller=request.context.audited_caller(),
+        dry_run=dry,
     )
     assert row is not None
     return _answer(row, cluster, dry=dry)
@@ -244,7 +246,7 @@ _DELETE = _operation(
 
 @delete(_ITEM, status_code=200, opt=described(_DELETE))
 async def delete_webhook(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Delete a webhook."""
     dry = is_dry(query(request))
@@ -256,7 +258,11 @@ async def delete_webhook(
         check(found.row)
 
     await services.webhooks.change_webhook(
-        cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
+        cluster.cluster_id,
+        name,
+        change,
+        caller=request.context.audited_caller(),
+        dry_run=dry,
     )
     return _answer(before[-1], cluster, dry=dry)
 
@@ -274,7 +280,7 @@ _ROTATE = _operation(
 
 @post(_ITEM + "/secret", status_code=200, opt=described(_ROTATE))
 async def rotate_webhook_secret(
-    request: AnyRequest, services: NamedDependency[Services]
+    request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Give a webhook another secret."""
     dry = is_dry(query(request))
@@ -285,7 +291,11 @@ async def rotate_webhook_secret(
         return renewed_secret(_there(found.row, name), secret, found.now, seconds)
 
     row = await services.webhooks.change_webhook(
-        cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
+        cluster.cluster_id,
+        name,
+        change,
+        caller=request.context.audited_caller(),
+        dry_run=dry,
     )
     assert row is not None
     return _answer(row, cluster, dry=dry, secret=row.secret)
@@ -302,7 +312,7 @@ _PING = _operation(
 
 
 @post(_ITEM + "/ping", status_code=200, opt=described(_PING))
-async def ping_webhook(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+async def ping_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Send a test message."""
     query(request)
     cluster = await _cluster(request, services)
@@ -385,7 +395,7 @@ def _wrong_url(url: str, settings: Settings) -> list[FieldError]:
     return [] if message is None else [FieldError("url", message, url[:200])]
 
 
-def _precondition(request: AnyRequest) -> Callable[[WebhookRow | None], None]:
+def _precondition(request: ApiRequest) -> Callable[[WebhookRow | None], None]:
     return partial(_check, if_match(request), if_none_match(request))
 
 
@@ -404,16 +414,16 @@ def _tag(row: WebhookRow) -> str:
     return f"{row.uid}-{row.version}"
 
 
-def _name(request: AnyRequest) -> str:
+def _name(request: ApiRequest) -> str:
     name: str = request.path_params["name"]
     return name
 
 
-async def _cluster(request: AnyRequest, services: Services) -> ClusterRow:
+async def _cluster(request: ApiRequest, services: Services) -> ClusterRow:
     return await services.reads.store.get_cluster(request.path_params["cluster"])
 
 
-async def _found(request: AnyRequest, services: Services, cluster: ClusterRow) -> WebhookRow:
+async def _found(request: ApiRequest, services: Services, cluster: ClusterRow) -> WebhookRow:
     name = _name(request)
     rows = await services.webhooks.list_webhooks(cluster.cluster_id)
     return _there(next((row for row in rows if row.name == name), None), name)

@@ -11,7 +11,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
 
 from service.api.bodies.compression import PACKERS, Packer, wanted_coding
-from service.api.bodies.streamed_responses import UNBUFFERED, is_head
+from service.api.bodies.streamed_responses import UNBUFFERED
+from service.api.http.context import context_of
 
 AT_ONCE_BYTES_MAX = 8 * 1024
 """What is longer is packed in a thread: this much takes some tens of microseconds."""
@@ -38,7 +39,7 @@ class CompressAnswers:
         if scope["type"] == ScopeType.HTTP:
             for name, value in scope["headers"]:
                 if name == b"accept-encoding":
-                    coding = None if is_head(scope) else wanted_coding(value)
+                    coding = None if context_of(scope).is_head else wanted_coding(value)
                     break
         if coding is not None:
             send = _Packed(send, coding, self._bytes_min)

@@ -8,30 +8,22 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
-from typing import Any, cast
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.bodies.streamed_responses import HEAD_ONLY
-from service.api.middleware.compressed_answers import CompressAnswers
-from service.api.problems import (
-    HeadersTooLarge,
-    MalformedRequest,
-    URLTooLong,
-    known_error,
-    send_problem,
-)
-from service.api.security.authentication import (
+from service.api.http.context import (
     REQUEST_ID_HEADER,
-    caller_in,
-    ids_in,
-    name_request,
-    operation_id_of,
-    principal_of,
+    Arrival,
+    RequestContext,
+    begin,
+    context_from,
 )
+from service.api.http.exception_handler import known_error, send_problem
+from service.api.middleware.compressed_answers import CompressAnswers
+from service.api.problems import HeadersTooLarge, MalformedRequest, URLTooLong
 from service.api.security.cross_origin_checks import BROWSERS_OWN
-from service.api.security.entrance import ARRIVAL, Arrival, Entrance
+from service.api.security.entrance import Entrance
 from service.api.security.refusal_audit import Refusals
 from service.api.security.trusted_proxies import Proxies
 from service.api.telemetry.metrics import Metrics
@@ -109,12 +101,10 @@ class Edge:
             return
         started, seems_open = self._monotonic(), self.authentication.seems_open()
         if seems_open or _has_credentials(scope):
-            arrival = Arrival(self._entrance, has_turn=False, seemed_open=seems_open)
+            arrival = Arrival(has_turn=False, seemed_open=seems_open)
             await self._answer(started, arrival, scope, receive, send)
         else:
-            answer = partial(
-                self._answer, started, Arrival(self._entrance, has_turn=True, seemed_open=False)
-            )
+            answer = partial(self._answer, started, Arrival(has_turn=True, seemed_open=False))
             await self._entrance.turns.give(answer, scope, receive, send)
 
     async def _answer(
@@ -123,31 +113,35 @@ class Edge:
         assert scope["type"] == ScopeType.HTTP
         if self._proxies is not None:
             self._proxies.find_caller(scope)
-        request_id, trace_id = ids_in(scope["headers"], self._new_id)
+        context = context_from(scope["headers"], self._new_id)
+        context.arrival, context.refusals = arrival, self._refusals
         span = None
         if self._spans is not None:
             span = self._spans.begin(scope)
-            trace_id = span.trace_id
-        name_request(scope, request_id, trace_id)
-        if self._refusals is not None:
-            self._refusals.attend(scope)
-        answering = _Answer(scope, send, self._head_of, request_id)
+            context.trace_id = span.trace_id
+        if scope["method"] == "HEAD":
+            scope["method"], context.is_head = HttpMethod.GET, True
+        begin(scope, context)
+        answering = _Answer(context, send, self._head_of)
         try:
             self._check(scope, arrival)
         except MoorageError as error:
-            await _refuse(answering, scope, error)
+            await _refuse(answering, context, error)
         else:
-            await self._serve(scope, receive, answering)
+            await self._serve(scope, context, receive, answering)
         seconds = self._monotonic() - started
-        self._metrics.request(operation_id_of(scope), answering.status, seconds)
+        operation = context.operation.id if context.operation else "other"
+        self._metrics.request(operation, answering.status, seconds)
         if span is not None:
-            span.end(operation_id_of(scope), answering.status, request_id)
+            span.end(operation, answering.status, context.request_id)
         if self._logs_access:
-            _log_access(scope, answering.status, seconds)
+            _log_access(scope, context, answering.status, seconds)
         if self._refusals is not None:
-            self._refusals.note(scope, answering.status)
+            self._refusals.note(context, answering.status)
 
-    async def _serve(self, scope: HTTPScope, receive: Receive, answering: "_Answer") -> None:
+    async def _serve(
+        self, scope: HTTPScope, context: RequestContext, receive: Receive, answering: "_Answer"
+    ) -> None:
         """Have the application answer; if it fails before the answer has begun, a problem is the answer."""
         names_codings = b"accept-encoding" in dict(scope["headers"])
         try:
@@ -155,7 +149,7 @@ class Edge:
         except Exception as error:
             if answering.has_begun:
                 raise
-            await _refuse(answering, scope, known_error(error))
+            await _refuse(answering, context, known_error(error))
 
     def _check(self, scope: HTTPScope, arrival: Arrival) -> None:
         headers = list(scope["headers"])
@@ -169,7 +163,6 @@ class Edge:
         _check_path(scope["path"], path)
         if arrival.seemed_open and not self._is_no_browser(headers, names):
             self._entrance.browsers.check(scope)
-        cast("dict[str, Any]", scope)[ARRIVAL] = arrival
 
     def _is_no_browser(self, headers: list[tuple[bytes, bytes]], names: list[bytes]) -> bool:
         """Whether a request has a single `Host`, known to be this server's, and no header of browsers."""
@@ -206,8 +199,8 @@ def _check_path(path: str, raw_path: bytes) -> None:
         )
 
 
-def _log_access(scope: HTTPScope, status: int, seconds: float) -> None:
-    caller = caller_in(scope)
+def _log_access(scope: HTTPScope, context: RequestContext, status: int, seconds: float) -> None:
+    caller = context.audited_caller()
     path = scope.get("raw_path") or scope["path"].encode()
     told = {
         "method": scope["method"],
@@ -221,8 +214,8 @@ def _log_access(scope: HTTPScope, status: int, seconds: float) -> None:
     _access_log.info("Answered.", extra=told)
 
 
-async def _refuse(send: Send, scope: HTTPScope, error: MoorageError) -> None:
-    await send_problem(send, error, _printable(scope["path"]), scope)
+async def _refuse(send: Send, context: RequestContext, error: MoorageError) -> None:
+    await send_problem(send, error, _printable(context.path), context)
 
 
 def _printable(path: str) -> str:
@@ -236,15 +229,10 @@ class _Answer:
     handler failed before it knew one, it is the head at the time of answering.
     """
 
-    def __init__(self, scope: HTTPScope, send: Send, head_of: HeadOf, request_id: str) -> None:
-        self._scope = scope
-        self._request_id = request_id
+    def __init__(self, context: RequestContext, send: Send, head_of: HeadOf) -> None:
+        self._context = context
         self._send = send
         self._head_of = head_of
-        self._bodiless = scope["method"] == "HEAD"
-        if self._bodiless:
-            scope["method"] = HttpMethod.GET
-            scope.setdefault("state", {})[HEAD_ONLY] = True
         self.status = 0
         self.has_begun = False
         """Whether the client may have got the start of the answer."""
@@ -254,24 +242,24 @@ class _Answer:
             self.status = message["status"]
             message = {**message, "headers": await self._completed(message["headers"])}
             self.has_begun = True
-        elif self._bodiless and message["type"] == "http.response.body":
+        elif self._context.is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
 
     async def _completed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         given = list(headers)
         names = [name.lower() for name, _ in given]
-        given.append((REQUEST_ID_HEADER, self._request_id.encode()))
+        given.append((REQUEST_ID_HEADER, self._context.request_id.encode()))
         given += [header for header in _SECURITY_HEADERS if header[0] not in names]
-        if REVISION_HEADER not in names and (cluster := _cluster_of(self._scope)):
+        if REVISION_HEADER not in names and (cluster := _cluster_of(self._context)):
             revision = await self._head_of(cluster)
             given += [] if revision is None else [(REVISION_HEADER, b"%d" % revision)]
         return given
 
 
-def _cluster_of(scope: HTTPScope) -> str:
+def _cluster_of(context: RequestContext) -> str:
     """The cluster that a routed request is about; empty if there is none or the caller may not read it."""
-    cluster, principal = scope.get("path_params", {}).get("cluster"), principal_of(scope)
-    if cluster is None or principal is None or not principal.may_somewhere("read", cluster):
+    cluster, principal = context.cluster, context.principal
+    if not cluster or principal is None or not principal.may_somewhere("read", cluster):
         return ""
-    return str(cluster)
+    return cluster

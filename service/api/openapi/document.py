@@ -6,70 +6,19 @@ put together here from what each handler declares (`service.api.openapi.operatio
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.openapi.extender_types import (
-    ExtenderArgs,
-    ExtenderBindingArgs,
-    ExtenderPreemptionArgs,
-)
 from service.api.openapi.links import link_operations
-from service.api.openapi.node_lease_types import Lease
-from service.api.openapi.object_types import (
-    KEPT_LISTS,
-    UNIONS,
-    AppliedObject,
-    DeleteOptions,
-    EventList,
-    JsonPatchOperation,
-    MergePatch,
-    NamespaceList,
-    NodeList,
-    ObjectList,
-    PodGroupList,
-    PodList,
-    PodTemplate,
-    PriorityClass,
-    ResourceQuotaList,
-    StrategicMergePatch,
-)
 from service.api.openapi.operation_declaration import Body, Operation, Parameter
-from service.api.openapi.placement_types import PodIdentity
 from service.api.openapi.problem_examples import example_of
 from service.api.openapi.rights_each_operation_needs import Public
 from service.api.openapi.schemas import Document, reference_to, schemas_of
-from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
-from service.engine.explain.explanation import Explanation, Summary
 from service.model.registry.kinds import DECLARED_KINDS
 
 VERSION = "v1"
-
-MANIFESTS: tuple[type[msgspec.Struct], ...] = (
-    ExtenderArgs,
-    ExtenderBindingArgs,
-    ExtenderPreemptionArgs,
-    NodeList,
-    NamespaceList,
-    PodList,
-    ResourceQuotaList,
-    PodGroupList,
-    EventList,
-    *KEPT_LISTS.values(),
-    Lease,
-    ObjectList,
-    PriorityClass,
-    PodTemplate,
-    MergePatch,
-    StrategicMergePatch,
-    AppliedObject,
-    JsonPatchOperation,
-    DeleteOptions,
-    PodIdentity,
-)
-"""Types of Kubernetes' own objects: what they hold beside the declared fields is kept, or allowed and ignored."""
 
 _EVERYWHERE = (
     "MalformedRequest",
@@ -185,6 +134,11 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
         "paths": dict(sorted(paths.items())),
         "components": {**_components(operations), "links": links},
     }
+
+
+def kept_types(operations: Iterable[Operation]) -> list[Any]:
+    """Return the types whose unknown fields some operation keeps or ignores."""
+    return [type_ for operation in operations for type_ in operation.keeps_unknown]
 
 
 def _operation_of(handler: HTTPRouteHandler) -> Operation:
@@ -317,11 +271,12 @@ def _components(operations: Sequence[Operation]) -> Document:
         if body is not None
         for type_ in body.types.values()
     ]
-    schemas = schemas_of(
-        [*types, PriorityClass, Explanation, Summary, Problem, *WATCH_TYPES], MANIFESTS
-    )
+    named = {name: part for operation in operations for name, part in operation.components.items()}
+    written = {name: part for name, part in named.items() if isinstance(part, dict)}
+    referred = [part for name, part in named.items() if name not in written]
+    schemas = schemas_of([*types, *referred, Problem], kept_types(operations))
     return {
-        "schemas": dict(sorted({**schemas, **UNIONS, "WatchEvent": WATCH_EVENT}.items())),
+        "schemas": dict(sorted({**schemas, **written}.items())),
         "headers": _HEADERS,
         "examples": {
             code: {"summary": PROBLEMS[code].title, "value": example_of(code)}

@@ -275,6 +275,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
             )
         }
         | ({} if resource.computed else {304: Body(types={}, description="Unchanged.")}),
+        keeps_unknown=(resource.list_type,),
         problems=_READ_PROBLEMS,
     )
 
@@ -395,6 +396,7 @@ def patch_operation(resource: Resource) -> Operation:
                 APPLY_YAML: _applied_example(resource),
             },
         ),
+        keeps_unknown=tuple(types.values()),
         answers={
             200: _one(resource, "The object as changed."),
             201: _one(resource, "Created by a server-side apply."),
@@ -440,6 +442,7 @@ def delete_operation(resource: Resource) -> Operation:
             example={"preconditions": {"resourceVersion": "1042"}},
             required=False,
         ),
+        keeps_unknown=(object_types.DeleteOptions,),
         answers={200: _one(resource, "The object as it was.")},
         problems=_WRITE_PROBLEMS,
     )
@@ -499,6 +502,7 @@ def delete_many_operation(
             example={},
             required=False,
         ),
+        keeps_unknown=(object_types.DeleteOptions,),
         answers={
             200: Body(
                 types={JSON: Deletions},

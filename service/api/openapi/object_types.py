@@ -305,13 +305,10 @@ def _named(union: str) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"$ref": f"#/components/schemas/{union}"})
 
 
-UNIONS = {
-    "ApplicableObject": _any_of(
-        "One of the kinds that `apply` takes.", *STORED_KINDS, "PriorityClass"
-    ),
-    "RuleObject": _any_of("One of the kinds that are kept for rules.", *DECLARED_KINDS),
-}
-"""Schemas of which msgspec has no types, since it has no untagged unions of structs."""
+APPLICABLE = _any_of("One of the kinds that `apply` takes.", *STORED_KINDS, "PriorityClass")
+"""The schema of `ApplicableObject`; msgspec has no untagged unions of structs."""
+RULE_OBJECT = _any_of("One of the kinds that are kept for rules.", *DECLARED_KINDS)
+"""The schema of `RuleObject`."""
 
 AnyKept = Annotated[Any, _named("RuleObject")]
 """One of the kinds that are kept for rules."""

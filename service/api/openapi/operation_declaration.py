@@ -22,6 +22,9 @@ APPLY_JSON = "application/apply-patch+json"
 WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
 """What a number in a query or a header has to be."""
 
+DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A name of at most 63 characters, as clusters and namespaces have them (RFC 1123)."""
+
 EntityTags = Annotated[
     str, msgspec.Meta(pattern=r'^\s*(\*|(W/)?"[!#-~]*"(\s*,\s*(W/)?"[!#-~]*")*)\s*$')
 ]
@@ -94,6 +97,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reads manifests, or acts on stored ones, so that its answers may have warnings."""
     minimal: bool = False
     """Whether `Prefer: return=minimal` makes its answers shorter."""
+    keeps_unknown: Sequence[Any] = ()
+    """Types of its bodies whose unknown fields are kept or ignored, as in Kubernetes' own objects."""
+    components: Mapping[str, Any] = {}
+    """Types or schemas, by name, that its bodies only refer to, since msgspec has no type for them."""
     problems: Sequence[str] = ()
     """The codes that this operation can answer beside those that every operation can."""
 

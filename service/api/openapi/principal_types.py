@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from service.api.openapi.operation_declaration import DNSLabel
 from service.model.core.access import Role
 from service.model.core.primitives import Strict, Value
 
@@ -12,9 +13,6 @@ GRANTS_MAX = 1000
 
 SECONDS_MAX = 100 * 366 * 24 * 3600
 """For how long a token may be taken."""
-
-DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-"""A name that a cluster or a namespace can have."""
 
 
 class GrantSettings(Strict, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
 from service.api.problems import Unauthorized
 from service.model.core.access import Principal, Verb
 from service.model.core.errors import Forbidden
+from service.scheduler.protocol.callers import Caller
 
 ACCESS = "access"
 """The key of the `opt` of a handler under which it declares who may call it."""
@@ -104,6 +105,18 @@ def require_any(
     """
     if not any(principal.may(verb, cluster, namespace) for verb in verbs):
         raise Forbidden(_told(principal, verbs, cluster, namespace))
+
+
+def require_for(caller: Caller, verbs: Sequence[Verb], namespace: str | None, place: str) -> None:
+    """Check as `require_any` does that a caller may do what one part of a body asks for.
+
+    Raises:
+        Forbidden: it has none of the verbs there; the error names the `place` in the body.
+    """
+    try:
+        require_any(caller.principal, verbs, caller.cluster, namespace)
+    except Forbidden as forbidden:
+        raise forbidden.under(place) from None
 
 
 def check_access(access: Access, principal: Principal | None, path: Mapping[str, Any]) -> None:

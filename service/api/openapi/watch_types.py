@@ -12,7 +12,6 @@ from service.api.openapi import object_types
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.primitives import Value
 from service.model.registry.manifests import STORED_KINDS
-from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"
 
@@ -137,12 +136,8 @@ class BindingMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A BindingChange as JSON; of an ERROR event a Problem."""
 
 
-WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (
-    *_EVENTS.values(),
-    WatchMessage,
-    BindingChange,
-    BindingMessage,
-)
+WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (*_EVENTS.values(), WatchMessage)
+"""The types of the messages of a watch."""
 
 
 def _stream(description: str, media_type: str, part: str) -> Any:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from service.api.openapi.principal_types import DNSLabel
+from service.api.openapi.operation_declaration import DNSLabel
 from service.model.core.primitives import Strict, Value
 from service.model.webhooks import WebhookEvents
 

@@ -3,12 +3,10 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Sequence
+from typing import Protocol
 
-from litestar.types import HTTPScope, Scope
-
-from service.api.security.authentication import caller_in
+from service.api.http.context import RequestContext
 from service.model.core.errors import StorageUnavailable
 from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.runtime.tasks import log_failure
@@ -19,7 +17,6 @@ TOLD_MAX = 10
 """How many refusals of a second have a row of their own."""
 FLUSH_SECONDS = 1.0
 
-_REFUSALS = "moorage.refusals"
 _log = logging.getLogger(__name__)
 
 
@@ -49,20 +46,18 @@ class Refusals:
         """The task that waits until it is time to store the refusals."""
         self._keeping = asyncio.Lock()
 
-    def attend(self, scope: Scope) -> None:
-        """Have `note_refused` report here what is refused within the answer to this request."""
-        cast("dict[str, Any]", scope)[_REFUSALS] = self
-
-    def note(self, scope: HTTPScope, status: int, times: int = 1) -> None:
+    def note(self, context: RequestContext, status: int, times: int = 1) -> None:
         """Note that a request was answered; a refusal is stored within a second or so."""
         if status not in REFUSED or not self._store.keeps_audit:
             return
         if len(self._told) < TOLD_MAX:
-            cluster = str(scope.get("path_params", {}).get("cluster", ""))
-            told = AuditEntry(
-                caller=caller_in(scope), cluster=cluster[:100], status=status, requests=times
+            refusal = AuditEntry(
+                caller=context.audited_caller(),
+                cluster=context.cluster[:100],
+                status=status,
+                requests=times,
             )
-            self._told.append(told)
+            self._told.append(refusal)
         else:
             self._others[status] += times
         if self._waiting is None:
@@ -102,13 +97,3 @@ class Refusals:
         if self._waiting is not None:
             self._waiting.cancel()
         await self.flush()
-
-
-def note_refused(scope: Scope, status: int, times: int = 1) -> None:
-    """Note that something was refused within an answer whose status was no refusal.
-
-    Such are lines of a stream, and a watch that has to end.
-    """
-    refusals = cast("Mapping[str, Any]", scope).get(_REFUSALS)
-    if times and isinstance(refusals, Refusals):
-        refusals.note(cast("HTTPScope", scope), status, times)

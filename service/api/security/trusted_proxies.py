@@ -6,10 +6,10 @@ wrote it.
 """
 
 from collections.abc import Iterable, Sequence
+from ipaddress import IPv6Address, ip_address
 
 from litestar.types import HTTPScope
 
-from service.api.security.authentication import parsed_address
 from service.settings import IPAddress, IPNetwork
 
 _HEADER = b"x-forwarded-for"
@@ -64,3 +64,13 @@ def _address_in(hop: bytes) -> IPAddress | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     return parsed_address(text)
+
+
+def parsed_address(text: str) -> IPAddress | None:
+    """Parse an address, or return None; an IPv4 address within IPv6 becomes plain IPv4."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

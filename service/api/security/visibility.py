@@ -13,11 +13,10 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from service.api.bodies.request_reading import AnyRequest
+from service.api.http.context import ApiRequest
 from service.api.openapi.rights_each_operation_needs import require
 from service.api.problems import GrantsChanged
 from service.api.reading.stored_reads import Wanted
-from service.api.security.authentication import caller_of
 from service.engine import PROVISION
 from service.engine.explain.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
@@ -96,9 +95,10 @@ class Lists(Protocol):
         ...
 
 
-def visibility_of(request: AnyRequest) -> Visibility:
+def visibility_of(request: ApiRequest) -> Visibility:
     """What the caller of a request may see of the cluster in its path."""
-    return visibility_for(caller_of(request.scope), request.path_params["cluster"])
+    caller = request.context.caller()
+    return visibility_for(caller.principal, caller.cluster)
 
 
 def visibility_for(principal: Principal, cluster: str) -> Visibility:
@@ -106,7 +106,7 @@ def visibility_for(principal: Principal, cluster: str) -> Visibility:
     return principal.namespaces("read", cluster)
 
 
-def sight_of(request: AnyRequest, current: Current) -> Visible:
+def sight_of(request: ApiRequest, current: Current) -> Visible:
     """A function that returns what a watcher may see, to be called for each batch of changes.
 
     A list and the changes after it make up the present state only for one set of namespaces. So a
@@ -117,7 +117,8 @@ def sight_of(request: AnyRequest, current: Current) -> Visible:
         GrantsChanged: it may read other namespaces now.
         StorageUnavailable: the store cannot tell what it may read.
     """
-    principal, cluster = caller_of(request.scope), request.path_params["cluster"]
+    caller = request.context.caller()
+    principal, cluster = caller.principal, caller.cluster
     first = principal.namespaces("read", cluster)
 
     async def visible() -> Visibility:
@@ -131,7 +132,7 @@ def sight_of(request: AnyRequest, current: Current) -> Visible:
     return visible
 
 
-def require_sight(request: AnyRequest, kind: str, namespace: str, name: str) -> None:
+def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
     """Check that the caller may read an object; the namespace is "" if its path names none.
 
     Raises:
@@ -140,7 +141,8 @@ def require_sight(request: AnyRequest, kind: str, namespace: str, name: str) -> 
     """
     if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
-        require(caller_of(request.scope), "read", request.path_params["cluster"], where)
+        caller = request.context.caller()
+        require(caller.principal, "read", caller.cluster, where)
 
 
 def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:

@@ -16,7 +16,7 @@ import structlog
 from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
 from structlog.types import EventDict, Processor
 
-from service.api.security.authentication import current_request
+from service.api.http.context import current_request
 from service.runtime.log_context import CLUSTER
 from service.settings import Settings, named_levels
 
@@ -83,7 +83,7 @@ def _add_origin(_logger: object, _method: str, event: EventDict) -> EventDict:
     kind = "server" if multiprocessing.parent_process() is None else "worker"
     event["logger"], event["process"] = record.name, f"{kind}[{record.process}]"
     request = current_request()
-    found = {"cluster": CLUSTER.get(), **(request.fields() if request else {})}
+    found = {"cluster": CLUSTER.get(), **(request.log_fields() if request else {})}
     for name, value in found.items():
         if value:
             event.setdefault(name, value)

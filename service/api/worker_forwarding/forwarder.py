@@ -14,7 +14,7 @@ from typing import NamedTuple
 from litestar.types import ASGIApp
 
 from service.api.bodies.byte_budget import Budget
-from service.api.bodies.request_reading import BodyReader
+from service.api.http.body import BodyReader
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.api.worker_forwarding.liveness import Liveness

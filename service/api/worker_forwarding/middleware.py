@@ -5,28 +5,18 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from msgspec.structs import replace
 
-from service.api.bodies.byte_budget import holding_of, may_be_refused
-from service.api.bodies.request_reading import BodyReader
-from service.api.bodies.streamed_responses import is_head
 from service.api.handler_services.idempotency import IDEMPOTENCY_KEY
 from service.api.handler_services.waiting_client import Left, WaitingClient, never
+from service.api.http.body import BodyReader
+from service.api.http.context import ApiRequest, begin, context_from, context_of
+from service.api.http.flow_control import may_be_refused
 from service.api.openapi.operation_declaration import NDJSON, Operation
-from service.api.problems import request_id_of
-from service.api.security.authentication import (
-    address_of,
-    identify,
-    ids_in,
-    name_request,
-    principal_of,
-)
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
-from service.api.worker_forwarding.fields_only_servers_may_send import rest_on, terms_of
 from service.api.worker_forwarding.sockets import (
     ForwardedAnswer,
     ForwardedRequest,
@@ -51,8 +41,6 @@ ITSELF = Principal("moorage", (ADMIN,))
 """Who makes the requests that workers make of each other by themselves."""
 _OF_PACKED = frozenset({b"content-encoding", b"content-length"})
 """These headers are about a body as it arrived, which is unpacked from here on."""
-_FORWARDED = "moorage_forwarded"
-"""This is set in the state of a request that came from another worker, so it is not forwarded again."""
 
 
 class ForwardingMiddleware:
@@ -86,7 +74,7 @@ class ForwardingMiddleware:
                 answer = await self._ask(app, scope, receive, holder, client)
             finally:
                 client.end()
-            holding_of(scope).changes_nothing |= answer.changes_nothing
+            context_of(scope).holding.changes_nothing |= answer.changes_nothing
             await _send(send, answer)
 
         return forwarding
@@ -99,11 +87,12 @@ class ForwardingMiddleware:
         holder: str,
         client: WaitingClient,
     ) -> ForwardedAnswer:
-        body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
+        body = await self._bodies.read(ApiRequest(scope, receive))
         if any(name == b"content-encoding" for name, _ in scope["headers"]):
             scope["headers"] = [each for each in scope["headers"] if each[0] not in _OF_PACKED]
             if len(body) > HANDED_BYTES_MAX:
                 return await _here(app, scope, body, client.left)
+        context = context_of(scope)
         request = ForwardedRequest(
             method=scope["method"],
             path=scope["path"],
@@ -111,10 +100,10 @@ class ForwardingMiddleware:
             query=scope["query_string"],
             headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
             body=body,
-            principal=principal_of(scope),
-            address=address_of(scope),
-            request_id=request_id_of(scope),
-            terms=terms_of(scope),
+            principal=context.principal,
+            address=context.address,
+            request_id=context.request_id,
+            terms=context.terms,
         )
         repeat, cluster = _repeat(scope), cluster_in(request)
         here = partial(_here, app, scope, body, client.left)
@@ -224,21 +213,21 @@ async def decide_forwarded(
         "client": (request.address, 0) if request.address else None,
         "server": None,
         "extensions": {},
-        "state": {_FORWARDED: True},
+        "state": {},
     }
-    identify(scope, request.principal)
-    rest_on(scope, request.terms)
-    _, trace_id = ids_in(request.headers, str)
-    name_request(scope, request.request_id, trace_id)
+    context = context_from(request.headers, str)
+    context.request_id, context.is_forwarded = request.request_id, True
+    context.principal, context.terms = request.principal, request.terms
+    begin(scope, context)
     if spans is not None:
         spans.go_on(scope)
     answer = await answer_of(app, scope, request.body, left)
-    return replace(answer, changes_nothing=may_be_refused(scope))
+    return replace(answer, changes_nothing=may_be_refused(context))
 
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes, left: Left) -> ForwardedAnswer:
     """The answer of this worker when no other answered; its handler reads the body once more."""
-    holding_of(scope).give_back(len(body))
+    context_of(scope).holding.give_back(len(body))
     return await answer_of(app, scope, body, left)
 
 
@@ -273,10 +262,10 @@ async def _send(send: Send, answer: ForwardedAnswer) -> None:
 
 
 def _may_be_forwarded(scope: HTTPScope) -> bool:
-    operation = scope["route_handler"].opt.get("operation")
-    if not isinstance(operation, Operation) or not _needs_replica(operation, scope):
+    context = context_of(scope)
+    if context.operation is None or not _needs_replica(context.operation, scope):
         return False
-    if is_head(scope) or scope.get("state", {}).get(_FORWARDED):
+    if context.is_head or context.is_forwarded:
         return False
     headers = dict(scope["headers"])
     if headers.get(b"content-type", b"").startswith(NDJSON.encode()):
@@ -297,6 +286,6 @@ def _needs_replica(operation: Operation, scope: HTTPScope) -> bool:
 def _repeat(scope: HTTPScope) -> Repeat:
     if scope["method"] == "GET":
         return "Safe"
-    operation: Operation = scope["route_handler"].opt["operation"]
-    keyed = IDEMPOTENCY_KEY in operation.parameters
-    return "Keyed" if keyed and b"idempotency-key" in dict(scope["headers"]) else "Never"
+    context = context_of(scope)
+    keyed = context.operation is not None and IDEMPOTENCY_KEY in context.operation.parameters
+    return "Keyed" if keyed and context.idempotency_key is not None else "Never"

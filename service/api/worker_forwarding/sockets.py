@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from service.api.bodies.byte_budget import Budget, Holding
 from service.api.handler_services.waiting_client import Left
+from service.api.http.context import SubrequestTerms
 from service.api.problems import TooManyBytes
-from service.api.worker_forwarding.fields_only_servers_may_send import SubrequestTerms
 from service.api.worker_forwarding.peer_names import id_in
 from service.api.worker_forwarding.server_connections import Servers
 from service.api.worker_forwarding.unanswered_requests import (

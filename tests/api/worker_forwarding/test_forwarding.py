@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from service.api.bodies.byte_budget import Budget
-from service.api.bodies.request_reading import BodyReader
+from service.api.http.body import BodyReader
 from service.api.telemetry.metrics import Metrics
 from service.api.worker_forwarding import sockets as peers_module
 from service.api.worker_forwarding.forwarder import OtherWorkers

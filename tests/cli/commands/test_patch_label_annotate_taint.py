@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from service.cli.commands import taint
-from service.model.pods.pod import TaintEffect
+from service.model.core.primitives import TaintEffect
 from tests.cli.conftest import CLUSTER
 
 NODE = f"{CLUSTER}/nodes/n1"

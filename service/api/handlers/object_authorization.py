@@ -1,0 +1,67 @@
+"""Checks object by object whether a caller may write what a body names, if its path names no namespace.
+
+These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
+node already) are made when the request is decided: see `service.scheduler.decide.admission.authorization`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from service.api.openapi.object_operations import Resource
+from service.api.openapi.resources import RESOURCES
+from service.api.openapi.rights_each_operation_needs import require_any, require_for
+from service.model.core.access import Verb
+from service.model.core.errors import Forbidden
+from service.model.registry.manifests import Applicable, PriorityClassManifest
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import Deletion, StatusReport
+
+_CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
+    PriorityClassManifest.kind: ("configure",),
+    **{
+        each.kind: (each.changed_by,)
+        if each.stated_by is None
+        else (each.changed_by, each.stated_by)
+        for each in RESOURCES
+    },
+}
+"""By kind, the verbs of which a caller needs at least one to change objects of this kind."""
+
+
+def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
+    """Check that the caller may write all these objects in their namespaces.
+
+    Raises:
+        Forbidden: it may not write some object; the first one is named.
+    """
+    for index, each in enumerate(objects):
+        require_for(caller, _CHANGED_BY[each.kind], each.namespace or None, f"items[{index}]")
+
+
+def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
+    """Check that the caller may write all objects of some kinds, wherever they are.
+
+    Raises:
+        Forbidden: it may not write some kind everywhere; the first one is named.
+    """
+    for kind in sorted(kinds):
+        require_for(caller, _CHANGED_BY[kind], None, f"prune={kind}")
+
+
+def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
+    """The error if the caller may not write or delete an object, or report on it, else None."""
+    try:
+        require_any(
+            caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
+        )
+    except Forbidden as forbidden:
+        return forbidden
+    return None
+
+
+def deletable_in(caller: Caller, resource: Resource) -> frozenset[str] | None:
+    """Return the namespaces where the caller may delete objects if nothing stored forbids it, or None for all."""
+    verbs = _CHANGED_BY[resource.kind]
+    names = [caller.principal.namespaces(verb, caller.cluster) for verb in verbs]
+    if None in names:
+        return None
+    return frozenset().union(*(each for each in names if each is not None))

@@ -1,0 +1,72 @@
+"""Checks whether a caller may place the pods that a body names, in their namespaces."""
+
+from service.api.openapi.rights_each_operation_needs import require, require_for
+from service.model.core.errors import Forbidden
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import MakePlan, PlacePods
+from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace
+
+
+def require_placing(caller: Caller, intent: PlacePods) -> None:
+    """Check that the caller may place pods in the namespaces of all pods that the request names.
+
+    If others are to be evicted for them, it has to have that right anywhere on the cluster; pods in
+    other namespaces are then no victims.
+
+    Raises:
+        Forbidden: it may not in some namespace; the first such pod is named. Or it may evict nobody.
+    """
+    if intent.preemption == "Evict":
+        _require_evicting(caller)
+    where = caller.principal.namespaces("place", caller.cluster)
+    if where is None:
+        return
+    named = [ref.namespace for ref in intent.pod_refs] + [pod.namespace for pod in intent.pods]
+    for index, namespace in enumerate(named):
+        if namespace not in where:
+            require_for(caller, ("place",), namespace, intent.place_of(index))
+
+
+def _require_evicting(caller: Caller) -> None:
+    who, cluster = caller.principal, caller.cluster
+    if not who.may_somewhere("evict", cluster):
+        raise Forbidden(
+            f"preemption: {who.name} may evict in no namespace of the cluster {cluster}."
+        )
+
+
+def require_planning(caller: Caller, intent: MakePlan) -> None:
+    """Check that the caller may place pods in the namespaces of all pods that a plan brings or places.
+
+    Whom the plan's changes select is checked when it is made.
+
+    Raises:
+        Forbidden: it may not in some namespace; the first such pod is named.
+    """
+    for number, change in enumerate(intent.changes):
+        for index, pod in enumerate(change.pods if isinstance(change, PutPods) else ()):
+            require_for(caller, ("place",), pod.namespace, f"changes[{number}].pods[{index}]")
+    goal = intent.goal
+    if isinstance(goal, Replace):
+        require_for(caller, ("place",), goal.namespace, "goal.template")
+    if isinstance(goal, Fit):
+        for ref in goal.pod.pod_refs:
+            require_for(caller, ("place",), ref.namespace, "goal.podRef")
+        for pod in goal.pod.pods:
+            require_for(caller, ("place",), pod.namespace, "goal.pod")
+    if not isinstance(goal, Place):
+        return
+    for index, ref in enumerate(goal.pod_refs):
+        require_for(caller, ("place",), ref.namespace, f"goal.podRefs[{index}]")
+    for index, pod in enumerate(goal.pods):
+        place = "goal.template" if goal.path == "template" else f"goal.pods[{index}]"
+        require_for(caller, ("place",), pod.namespace, place)
+
+
+def require_force(caller: Caller, namespace: str) -> None:
+    """Check that the caller may bind a pod whatever the filters say, which states a fact.
+
+    Raises:
+        Forbidden: it may not state facts in the pod's namespace.
+    """
+    require(caller.principal, "observe", caller.cluster, namespace)

@@ -1,0 +1,191 @@
+"""Reads bodies within their limits in bytes and time, and the members of JSON in small steps.
+
+Other requests are answered between the steps of a large body.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+import msgspec
+
+from service.api.bodies.byte_budget import ArrivingBody, Pace
+from service.api.bodies.compression import Unpacker, unpacker_of
+from service.api.bodies.request_reading import untyped
+from service.api.cooperative_pauses import Pause
+from service.api.http.context import ApiRequest
+from service.api.problems import (
+    FIELD_PROBLEMS_MAX,
+    BodyTooLarge,
+    MalformedRequest,
+)
+from service.model.core.errors import FieldError, InvalidManifest
+from service.model.core.messages import reword
+from service.model.core.strict_json import decode_items, decode_members
+from service.model.json.streaming import LargeObject, Member
+from service.settings import Settings
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+_ANNOUNCING = frozenset({b"content-length", b"content-type", b"content-encoding"})
+
+LARGE_BYTES = 1024 * 1024
+"""Longer bodies are read in small steps. No single item may be longer, since it is read in one step."""
+NAME_SHOWN_MAX = 200
+"""How many characters of an unknown field's name an answer shows; the name may be very long."""
+
+
+class BodyReader:
+    """Reads bodies within their limits in bytes and time."""
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
+        self._limits = {
+            "body": settings.body_bytes_max,
+            "placements": settings.placements_bytes_max,
+            "simulations": settings.simulations_bytes_max,
+            "apply": settings.apply_bytes_max,
+        }
+        self._pace = Pace(
+            settings.body_timeout_seconds, settings.body_bytes_per_second_min, monotonic
+        )
+
+    async def read(self, request: ApiRequest) -> bytes:
+        """Read the whole body, whose bytes are held until the request's end.
+
+        Raises:
+            BodyTooLarge: the announced or the received length is over the limit.
+            TooManyBytes: the process holds too many bytes already.
+            BodyTimeout: the client is too slow.
+            MalformedRequest: the client left in the middle.
+            UnsupportedMediaType: there is a body, and no Content-Type.
+        """
+        operation = request.context.operation
+        assert operation is not None
+        limit, announced = self._limits[operation.limit], _announced(request)
+        _refuse_announced(announced.get(b"content-length") or b"0", limit)
+        unpacker = _unpacker_for(announced)
+        body = await ArrivingBody(
+            request.receive, request.context.holding, limit, self._pace, unpacker
+        ).whole()
+        if body and not announced.get(b"content-type", b"").strip():
+            raise untyped(operation)
+        return body
+
+    def stream(
+        self, request: ApiRequest, waits: Callable[[], bool] | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield the body piece by piece, however long it is; it raises what `read` raises.
+
+        The caller gives the bytes of the pieces back to the budget. `waits` tells whether the
+        client may be waiting for an answer to what it has sent so far: then its time begins anew.
+        """
+        announced = _announced(request)
+        _refuse_announced(announced.get(b"content-length") or b"0", sys.maxsize)
+        unpacker = _unpacker_for(announced)
+        return ArrivingBody(
+            request.receive, request.context.holding, sys.maxsize, self._pace, unpacker
+        ).pieces(waits)
+
+
+def _announced(request: ApiRequest) -> dict[bytes, bytes]:
+    """Return what the headers say of the body; of each header the first."""
+    announced: dict[bytes, bytes] = {}
+    for name, value in request.scope["headers"]:
+        if name in _ANNOUNCING:
+            announced.setdefault(name, value)
+    return announced
+
+
+def _unpacker_for(announced: Mapping[bytes, bytes]) -> Unpacker | None:
+    coding = announced.get(b"content-encoding")
+    return None if coding is None else unpacker_of(coding.decode("latin-1"))
+
+
+def _refuse_announced(content_length: bytes, limit: int) -> None:
+    if not content_length.isdigit():
+        raise MalformedRequest("Content-Length has to be a number.")
+    if len(content_length) > 18 or int(content_length) > limit:  # noqa: PLR2004
+        raise BodyTooLarge(f"The body is longer than {limit} bytes.")
+
+
+async def read_members(
+    raw: bytes, *, read: Collection[str], lists: Collection[str], items_max: int
+) -> dict[str, Member]:
+    """The members of a request as `decode_members` gives them; in a large request `lists` are split, too.
+
+    Raises:
+        MalformedJSON, InvalidManifest: as `decode_members` and `LargeObject` do.
+    """
+    if len(raw) <= LARGE_BYTES:
+        return dict(decode_members(raw, read))
+    large = LargeObject(raw, lists, items_max=items_max, item_bytes_max=LARGE_BYTES)
+    pause = Pause()
+    for _ in large.steps():
+        await pause.after_some()
+    large.require_strict(read)
+    return large.members
+
+
+async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item], T]) -> list[T]:
+    """The parsed items of a list.
+
+    Raises:
+        InvalidManifest: some items are wrong; errors are named as `<field>[3].…`. Once there are
+            more errors than an answer names, the items that follow are not looked at.
+    """
+    parsed: list[T] = []
+    errors: list[FieldError] = []
+    pause = Pause() if len(items) > 1 else None
+    for index, item in enumerate(items):
+        if pause is not None:
+            await pause.after_some()
+        try:
+            parsed.append(parse(item))
+        except InvalidManifest as error:
+            errors += error.under(f"{field}[{index}]").errors
+            if len(errors) > FIELD_PROBLEMS_MAX:
+                break
+    if errors:
+        raise InvalidManifest(errors)
+    return parsed
+
+
+def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
+    """The items of a JSON list, each still as JSON.
+
+    Raises:
+        InvalidManifest: the member is no list, or has too many items.
+    """
+    try:
+        return member if isinstance(member, list) else decode_items(member, items_max)
+    except InvalidManifest as error:
+        raise error.under(field) from None
+
+
+def unknown_fields(names: Iterable[str], known: Collection[str]) -> list[FieldError]:
+    """The errors for unknown fields; those that an answer names suggest a known field that is spelt alike."""
+    unknown = [name[:NAME_SHOWN_MAX] for name in names if name not in known]
+    named, others = unknown[:FIELD_PROBLEMS_MAX], unknown[FIELD_PROBLEMS_MAX:]
+    return [
+        *(_unknown_field(name, known) for name in named),
+        *(FieldError(name, "is unknown") for name in others),
+    ]
+
+
+def _unknown_field(name: str, known: Collection[str]) -> FieldError:
+    near = get_close_matches(name, known, n=1)
+    return FieldError(name, f"is unknown; did you mean {near[0]}?" if near else "is unknown")
+
+
+def converted(value: object, type_: type[T], prefix: str = "") -> T:
+    """Convert a decoded value to a type.
+
+    Raises:
+        InvalidManifest: the value is not of that type; the error's path begins with `prefix`.
+    """
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise InvalidManifest([reword(str(error))]).under(prefix) from None

@@ -1,0 +1,199 @@
+"""The state of one request, in one typed object that the ASGI scope carries from the edge to the answer."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from typing import Any, Protocol, cast
+
+import msgspec
+from litestar import Request
+from litestar.connection.base import empty_receive, empty_send
+from litestar.types import Receive, Scope, Send
+
+from service.api.bodies.byte_budget import UNCOUNTED, Holding
+from service.api.openapi.operation_declaration import Operation
+from service.api.openapi.rights_each_operation_needs import NOT_KNOWN
+from service.api.problems import Unauthorized
+from service.model.core.access import Principal
+from service.model.log.audit_chain import AuditedCaller
+from service.model.log.lease import HeldLeases
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import AdvanceGroup
+from service.scheduler.protocol.split_groups import ReservationTerms
+
+CONTEXT = "moorage.context"
+"""The key of the ASGI scope under which a request has its context."""
+REQUEST_ID_HEADER = b"x-request-id"
+AUDITED_CHARACTERS_MAX = 200
+"""How many characters of a name or an address the audit keeps."""
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
+_TRACE_PARENT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
+)
+"""The header `traceparent` of W3C's Trace Context; the version ff, and ids of zeros, are invalid."""
+_CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """What the worker where a request arrived has done for it before routing."""
+
+    has_turn: bool
+    """Whether the request has waited for its turn already."""
+    seemed_open: bool
+    """Whether no token seemed to be needed, so that requests of other sites' pages were refused."""
+
+
+class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Terms of a request that a server makes to one cluster, which no client can set."""
+
+    leases: HeldLeases | None = None
+    """Leases that must still be held when the request's changes are committed."""
+    alone: bool = False
+    """Whether each pod is placed by itself, whatever group it is in."""
+    reserving: ReservationTerms | None = None
+    """If given, pods are only reserved, as part of a group in several clusters."""
+    step: AdvanceGroup | None = None
+    """If given, this step is taken and nothing else."""
+
+
+class RefusalRecorder(Protocol):
+    """Records refusals for the audit."""
+
+    def note(self, context: "RequestContext", status: int, times: int = 1) -> None:
+        """Note that a request was answered with a status, which need not be a refusal."""
+        ...
+
+
+class RequestContext(msgspec.Struct, eq=False, kw_only=True):
+    """The state of one request; what is not known yet has its default."""
+
+    request_id: str = ""
+    trace_id: str = ""
+    """The id of the trace that the caller's `traceparent` names; empty if it names none."""
+    idempotency_key: str | None = None
+    path: str = ""
+    address: str = ""
+    """The address that the request came from; empty if unknown, as over a Unix socket."""
+    is_head: bool = False
+    """Whether the client sent HEAD, which is answered as GET, without a body."""
+    is_forwarded: bool = False
+    """Whether another worker forwarded the request, so that it is not forwarded again."""
+    arrival: Arrival | None = None
+    """Set by the worker where the request arrived; None in forwarded requests and subrequests."""
+    principal: Principal | None = None
+    """The authenticated caller; None if it is unknown, or if the operation is public."""
+    operation: Operation | None = None
+    """The operation that the request was routed to; None before that, and for pages for people."""
+    cluster: str = ""
+    """The cluster in the path of the routed request; empty if the path names none."""
+    holding: Holding = msgspec.field(default_factory=lambda: UNCOUNTED)
+    """The bytes that the request holds of the process's budget."""
+    refusals: RefusalRecorder | None = None
+    """Where parts of an answer that are refusals are recorded; None if there is no audit."""
+    terms: SubrequestTerms | None = None
+    """The terms of a server's own request; None for requests of clients."""
+
+    def require_principal(self) -> Principal:
+        """Return the authenticated caller.
+
+        Raises:
+            Unauthorized: the caller is unknown, as in requests for public operations.
+        """
+        if self.principal is None:
+            raise Unauthorized(NOT_KNOWN)
+        return self.principal
+
+    def caller(self) -> Caller:
+        """Return the caller that a request about a cluster is decided for.
+
+        Raises:
+            Unauthorized: the caller is unknown.
+        """
+        return Caller(self.require_principal(), self.cluster)
+
+    def audited_caller(self) -> AuditedCaller:
+        """Return the caller as the audit keeps it; the name is empty if the caller is unknown."""
+        return AuditedCaller(
+            principal=_printable(self.principal.name) if self.principal else "",
+            address=_printable(self.address),
+            operation="other" if self.operation is None else self.operation.id,
+            request_id=self.request_id,
+        )
+
+    def note_refused(self, status: int, times: int = 1) -> None:
+        """Record refusals within an answer whose own status is none, such as lines of a stream."""
+        if times and self.refusals is not None:
+            self.refusals.note(self, status, times)
+
+    def log_fields(self) -> dict[str, str]:
+        """Return the fields that identify the request in a log line."""
+        cluster = _CLUSTER.match(self.path)
+        return {
+            "cluster": cluster[1] if cluster else "",
+            "request_id": self.request_id,
+            "trace_id": self.trace_id,
+        }
+
+
+_CURRENT: ContextVar[RequestContext | None] = ContextVar("request", default=None)
+
+
+def begin(scope: Scope, context: RequestContext) -> None:
+    """Give a request its context, which the running task's log lines name from now on."""
+    fields = cast("dict[str, Any]", scope)
+    fields[CONTEXT], context.path = context, fields["path"]
+    if client := fields.get("client"):
+        context.address = str(client[0])
+    _CURRENT.set(context)
+
+
+def context_of(scope: Scope) -> RequestContext:
+    """Return the context of a request that has begun."""
+    context: RequestContext = cast("Mapping[str, Any]", scope)[CONTEXT]
+    return context
+
+
+class ApiRequest(Request[Any, Any, Any]):
+    """A routed request, with its context."""
+
+    def __init__(
+        self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send
+    ) -> None:
+        super().__init__(scope, receive, send)
+        self.context = context_of(scope)
+
+
+def current_request() -> RequestContext | None:
+    """Return the context of the request that the running task serves, or None."""
+    return _CURRENT.get()
+
+
+def context_from(
+    headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]
+) -> RequestContext:
+    """Return the context of a request, with what its headers name: its ids and its idempotency key.
+
+    The request's id is the one that the client sent, else that of its trace, else a new one.
+    """
+    given = trace = b""
+    key: str | None = None
+    for name, value in headers:
+        if name == REQUEST_ID_HEADER:
+            if not given and _REQUEST_ID.fullmatch(value):
+                given = value
+        elif name == b"traceparent" and (match := _TRACE_PARENT.fullmatch(value)):
+            trace = match[1]
+        elif name == b"idempotency-key" and key is None:
+            key = value.decode("latin-1")
+    return RequestContext(
+        request_id=(given or trace).decode() or new_id(),
+        trace_id=trace.decode(),
+        idempotency_key=key,
+    )
+
+
+def _printable(text: str) -> str:
+    if len(text) <= AUDITED_CHARACTERS_MAX and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:AUDITED_CHARACTERS_MAX])

@@ -1,0 +1,130 @@
+"""ASGI middleware that bounds the bytes of requests: it gives each its holding, and counts its answer.
+
+An answer that finds no room is replaced by a refusal if nothing was changed for it, because its
+operation only reads or the request is a dry run. An answer that tells of a change is sent whether
+there is room or not. So is an answer no larger than a piece, since a refusal would take as much.
+"""
+
+import logging
+from typing import Any
+
+import msgspec
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+from service.api.bodies.byte_budget import Budget, Holding
+from service.api.bodies.streamed_responses import PIECE_BYTES, TooSlow, send_piece
+from service.api.http.context import RequestContext, context_of
+from service.api.http.exception_handler import send_problem
+from service.api.problems import TooManyBytes
+
+_log = logging.getLogger(__name__)
+
+
+class CountBytes:
+    """ASGI middleware that gives each request its holding, and counts the bytes of its answer."""
+
+    def __init__(self, app: ASGIApp, budget: Budget) -> None:
+        self._app = app
+        self._budget = budget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and give back all that it holds at its end."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        context = context_of(scope)
+        holding = context.holding = Holding(self._budget)
+        try:
+            await self._app(scope, receive, _Counted(scope, context, send))
+        finally:
+            holding.close()
+
+
+def may_be_refused(context: RequestContext) -> bool:
+    """Whether a request changes nothing, so that its client can be asked to send it again."""
+    if context.operation is None or context.operation.reads:
+        return True
+    return context.holding.changes_nothing
+
+
+class _Counted(msgspec.Struct, eq=False):
+    """Wraps `send`, and holds the bytes of an answer: all at its start if it is whole, else piece by piece.
+
+    The start of an answer in pieces waits for the first piece, so that the answer can still be
+    refused. If a later piece finds no room, its sender gets TooManyBytes.
+    """
+
+    scope: HTTPScope
+    context: RequestContext
+    send: Send
+    start: Message | None = None
+    """The message that starts the answer, until it is sent."""
+    whole: bool = False
+    ended: bool = False
+    kept: int = 0
+
+    async def __call__(self, message: Message) -> None:
+        if self.ended:
+            return
+        if message["type"] == "http.response.start":
+            length = _content_length(message["headers"])
+            self.start, self.whole = message, length is not None
+            if length is not None:
+                await self._begin(length, more=False)
+        elif message["type"] == "http.response.body":
+            await self._go_on(message)
+
+    async def _begin(self, count: int, *, more: bool) -> None:
+        """Send the start if there is room for the body that follows, else a refusal in its place."""
+        assert self.start is not None
+        try:
+            self._hold(count)
+        except TooManyBytes as error:
+            self.ended = True
+            await send_problem(self.send, error, self.scope["path"], self.context)
+            if more:
+                raise
+        else:
+            start, self.start = self.start, None
+            await self.send(start)
+
+    async def _go_on(self, message: Any) -> None:
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self.start is not None:
+            await self._begin(len(body), more=more)
+        elif not self.whole:
+            self._hold(len(body) - self.kept)
+        if self.ended:
+            return
+        if self.whole and len(body) <= PIECE_BYTES:
+            await self.send(message)
+            self.context.holding.give_back(len(body))
+            return
+        try:
+            await self._send_in_pieces(body, more=more)
+        except TooSlow:
+            self.ended = True
+            _log.info("A client that did not read its answer was dropped.")
+            if more:
+                raise
+
+    def _hold(self, count: int) -> None:
+        self.context.holding.hold_answer(count, may_be_refused=may_be_refused(self.context))
+
+    async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
+        """Send a body in pieces, since a server would keep a whole one for a reader that may never come."""
+        if self.context.holding.keeps_room:
+            self.kept = max(self.kept, len(body))
+        for start in range(0, len(body) or 1, PIECE_BYTES):
+            piece = body[start : start + PIECE_BYTES]
+            await send_piece(self.send, piece, more=more or start + PIECE_BYTES < len(body))
+            if not self.kept:
+                self.context.holding.give_back(len(piece))
+
+
+def _content_length(headers: Any) -> int | None:
+    for name, value in headers:
+        if name.lower() == b"content-length":
+            return int(value)
+    return None
