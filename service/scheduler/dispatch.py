@@ -1,9 +1,8 @@
 """Dispatches each intent to the function that decides it.
 
 Decisions are pure functions from an intent and a replica to an answer and tentative changes. Each
-is
-a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and all
-that a decision needs besides its intent is in the context.
+is a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and
+all that a decision needs besides its intent is in the context.
 """
 
 from collections.abc import Callable

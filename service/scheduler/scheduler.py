@@ -243,8 +243,7 @@ class Scheduler:
         """Have an intent decided and committed, on behalf of a caller.
 
         With an idempotency key that was answered before, the first answer is repeated (protocol
-        rule
-        P11).
+        rule P11).
 
         Raises:
             NotFound: the cluster does not exist, or the decision raised this.
@@ -308,8 +307,7 @@ class Scheduler:
         """Delete a cluster with everything in it, or only check that it could be deleted.
 
         Once begun, this continues even if the caller is cancelled. A second call for the same
-        cluster,
-        with the same preconditions, waits for the first.
+        cluster, with the same preconditions, waits for the first.
 
         Raises:
             NotFound: no cluster has this name.
@@ -412,8 +410,7 @@ class Scheduler:
         """Return the loop whose replica shows a cluster's committed state, without delaying decisions.
 
         Returns None if another worker has the cluster, or the name belongs to another cluster now;
-        then
-        the tables have to be read.
+        then the tables have to be read.
         """
         if self._cluster_owners.is_elsewhere(cluster_id):
             return None
@@ -570,10 +567,8 @@ class Scheduler:
         """Have a request with an idempotency key decided.
 
         If the key already has an answer, the commit notices when it records the new one. But a
-        refusal
-        is not recorded, so then the key is looked up here: the first request under this key may be
-        the
-        very reason for the refusal.
+        refusal is not recorded, so then the key is looked up here: the first request under this key
+        may be the very reason for the refusal.
         """
         try:
             return cast("A", await self._ask(cluster, intent, idempotency, caller))
@@ -703,8 +698,7 @@ class Scheduler:
         """Have watches, and idle loops, read logs that have a new head.
 
         Busy loops only record how far they are behind; with `idle_only` they are skipped, since
-        there
-        may be many hints.
+        there may be many hints.
         """
         loops = self.loops.of(among, idle_only=idle_only)
         cluster_ids = self.watching.cluster_ids & among

@@ -157,8 +157,7 @@ class ClusterLoop:
         """Schedule reading the log if `head` is news; return whether it is.
 
         `head` is None if the cluster was deleted. While requests are decided or committed, this
-        returns
-        False: their commit notices by itself that the log has grown.
+        returns False: their commit notices by itself that the log has grown.
         """
         replica = self.follower.replica
         if head is not None and replica is not None:

@@ -75,11 +75,9 @@ class Decider:
         """Decide one request; let other tasks run if it outlasts the slice's `end`.
 
         `between` is called after each such pause; it may conclude the batch before this one. After
-        a
-        pause the decision ends if its time is up or its client has disconnected. Returns the end of
-        the
-        slice in which the decision finished. After any error that this raises, the replica is
-        unusable.
+        a pause the decision ends if its time is up or its client has disconnected. Returns the end
+        of the slice in which the decision finished. After any error that this raises, the replica
+        is unusable.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:

@@ -86,8 +86,7 @@ class Ticket(msgspec.Struct, eq=False):
         """Record that the request is decided on this replica.
 
         A decision on a replica that was dropped since does not count: its revision may not be in
-        the
-        log (protocol rule P3).
+        the log (protocol rule P3).
         """
         if self.ground is None or self.ground() is not replica:
             self.ground = weakref.ref(replica)

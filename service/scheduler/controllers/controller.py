@@ -2,8 +2,7 @@
 
 A controller follows the cluster's replica, and puts its work as requests into the cluster's inbox,
 next to those of clients. A lease in the database keeps several workers from doing the same work.
-The
-lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
+The lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
 """
 
 import asyncio

@@ -3,13 +3,10 @@
 Each cluster remains a log of its own, so a choice between clusters is not a transaction. It is
 correct because a request, while it chooses and places, holds a lease for each of its namespaces on
 each of its clusters: of two requests that might choose for the same pod, or count the same pods,
-one
-waits. Meanwhile the request asks all clusters by dry runs, and has one of them place the pod like
-any
-placement there. The commit of that placement checks the leases again and keeps them until it has
-ended. So whatever stalls in between, and for however long, nothing is placed by a choice that may
-be
-out of date.
+one waits. Meanwhile the request asks all clusters by dry runs, and has one of them place the pod
+like any placement there. The commit of that placement checks the leases again and keeps them until
+it has ended. So whatever stalls in between, and for however long, nothing is placed by a choice
+that may be out of date.
 """
 
 import asyncio
@@ -82,8 +79,7 @@ class MultiClusterPlacer:
         Raises:
             NotFound: a cluster does not exist.
             Overloaded: time ran out, or the leases expired because the process or the database
-                stalled;
-                units that were placed before stay placed, and asking again returns where.
+                stalled; units that were placed before stay placed, and asking again returns where.
             Conflict: pods of one unit are in different clusters already.
             MoorageError: as `ClusterClient`.
         """
@@ -129,8 +125,7 @@ class MultiClusterPlacer:
         """Hold all leases of a request, acquired in one global order, and release them.
 
         A placement of unknown outcome either keeps them until it is committed, or can no longer be
-        made
-        when they are released.
+        made when they are released.
         """
         numbers = sorted({await self._store.find_cluster(cluster) for cluster in request.clusters})
         names = {LEASE + namespace for unit in request.units for namespace, _ in unit.names}

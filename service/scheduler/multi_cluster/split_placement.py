@@ -117,8 +117,7 @@ class SplitGroupPlacement:
         """Divide the pods among clusters that take them together; return None if some are left over.
 
         All clusters are asked about all remaining pods, until each pod has its cluster: pods that
-        one
-        cluster has got may allow more in another.
+        one cluster has got may allow more in another.
         """
         sharing = _Sharing(self._request, unit, refused)
         while sharing.left:

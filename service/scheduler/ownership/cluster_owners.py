@@ -34,13 +34,12 @@ class ClusterOwners:
     """Knows which workers hold the clusters' leases.
 
     This is only a hint: two workers that decide one cluster are kept apart by the compare-and-swap
-    of
-    the head. A worker that gets a request for a cluster with a free lease acquires it, and renews
-    it
-    while it has the cluster in memory. After a third of a lease's time the database is asked again,
-    in the background; a request waits for the database only if nothing is known. The lease of a
-    worker that is known to be dead counts as free. So does that of one that has stalled: the first
-    worker to notice takes over, and the others learn which that is, so that they need not race.
+    of the head. A worker that gets a request for a cluster with a free lease acquires it, and
+    renews it while it has the cluster in memory. After a third of a lease's time the database is
+    asked again, in the background; a request waits for the database only if nothing is known. The
+    lease of a worker that is known to be dead counts as free. So does that of one that has stalled:
+    the first worker to notice takes over, and the others learn which that is, so that they need not
+    race.
     """
 
     def __init__(
@@ -58,8 +57,7 @@ class ClusterOwners:
 
         `lives` returns whether a worker is running, and `answers` whether it also responds. Both
         return True where nothing is known. `server` names the workers that reach each other: those
-        of
-        one server, or of all of them.
+        of one server, or of all of them.
         """
         self.own = own
         """The name of this worker, by which others find it."""
@@ -254,8 +252,7 @@ class ClusterOwners:
         """Return whether another worker's lease may be taken before it expires.
 
         Two workers that only cannot reach each other would take a cluster from each other
-        repeatedly.
-        So one that has recently lost it leaves it to the other for a while.
+        repeatedly. So one that has recently lost it leaves it to the other for a while.
         """
         if holder == self.own:
             return False

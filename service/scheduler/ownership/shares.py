@@ -1,12 +1,10 @@
 """Decides which worker should decide which clusters, so that each has its share (rendezvous hashing).
 
 The lease names the worker that decides a cluster. A worker with more than its share passes some on
-to
-those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
+to those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
 Ravishankar 1998), so that a server that was away gets the same ones back. The hash alone would
-leave
-two clusters with one of two workers half of the time; so no worker gets more than its share, and
-nothing moves between workers that have theirs.
+leave two clusters with one of two workers half of the time; so no worker gets more than its share,
+and nothing moves between workers that have theirs.
 """
 
 import asyncio

@@ -6,10 +6,9 @@
               └────────────────────┴── a change that can help ── UNSCHEDULABLE
 
 Pods that no rule can distinguish form an *equivalence class*: what is decided about one holds for
-all
-until something changes, so ten thousand equal pods cost one attempt. The pods of a class are tried
-in
-order. The members of a group form one equivalence class, too: its first pod represents them all.
+all until something changes, so ten thousand equal pods cost one attempt. The pods of a class are
+tried in order. The members of a group form one equivalence class, too: its first pod represents
+them all.
 
 The queue does no I/O and has no clock: it is filled from the replica, follows the changes in the
 log, and gets the time as an argument. It can be dropped at any moment and rebuilt from the pods
@@ -79,8 +78,7 @@ class PendingQueue:
         """The group of each pod that one request asked to be placed all or none."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
         """The classes that are tried again at a time: groups, whose message changes then, and pods
-        that wait
-        for the eviction budget.
+        that wait for the eviction budget.
         """
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._index = QueueingHintIndex()

@@ -327,8 +327,7 @@ class Planners:
 
     They answer requests that change nothing, and that placements must not wait for. An empty plan,
     decided among placements, brings a cluster's replica to the head; then the work is done on a
-    second
-    replica.
+    second replica.
     """
 
     def __init__(  # noqa: PLR0913 - all that they need of the world, by name

@@ -1,10 +1,8 @@
 """Makes a plan and carries it out in one decision, and so in one commit.
 
 Like every decision, it rests on exactly the state that it extends. So nothing has to be checked
-again
-between planning and execution, and after a lost race the plan is made anew. A plan that its caller
-has
-seen before is carried out only if it is still the same.
+again between planning and execution, and after a lost race the plan is made anew. A plan that its
+caller has seen before is carried out only if it is still the same.
 """
 
 from collections.abc import Iterable, Sequence

@@ -73,8 +73,7 @@ class Fork:
         """Set another configuration.
 
         Most settings affect how everything is compiled, so another replica is built with it, step
-        by
-        step, from the present objects.
+        by step, from the present objects.
         """
         now = self.replica
         replica = yield from copying(

@@ -1,9 +1,8 @@
 """Moves pods off nodes in waves, tried on a fork.
 
 The pods of a wave are evicted at once, and their replacements are placed before the next wave
-begins.
-No wave takes more than disruption budgets allow, and after it no rule is broken that was not broken
-before. A pod that leaves frees its room at once, so no pod occupies two nodes.
+begins. No wave takes more than disruption budgets allow, and after it no rule is broken that was
+not broken before. A pod that leaves frees its room at once, so no pod occupies two nodes.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -172,8 +172,7 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
 
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
-    """Whether some of their names are still to be generated
-    (`service.model.core.generate_name`).
+    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
     """
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
@@ -268,8 +267,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
 
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
-    """Whether some of their names are still to be generated
-    (`service.model.core.generate_name`).
+    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
     """
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
@@ -281,8 +279,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     explain: Explain = "None"
     preemption: Preemption = "Never"
     """Propose: report which pods would have to leave which node for a pod that fits nowhere; Evict:
-    evict
-    them.
+    evict them.
     """
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
@@ -459,8 +456,7 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """Returns the database's time now, or a moment ago (protocol rule P16). It is read each time
-    the
-    intent is decided, so that a timer started by this decision cannot begin too early.
+    the intent is decided, so that a timer started by this decision cannot begin too early.
     """
 
 

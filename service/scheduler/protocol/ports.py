@@ -240,8 +240,7 @@ class Store(Protocol):
         """Record which history the cluster's revisions belong to; skip ahead if some may be lost.
 
         `known` is the last head that the caller knows; its presence in the log proves that nothing
-        is
-        lost (protocol rule P3). Returns whether revisions were skipped.
+        is lost (protocol rule P3). Returns whether revisions were skipped.
         """
         ...
 

@@ -65,8 +65,7 @@ class CommittedObjects:
         """Build the groups of the last loaded replica, a few objects at a time, if there are none.
 
         Other tasks may run in between, and the replica moves on. If it was dropped meanwhile, there
-        are
-        no groups after this.
+        are no groups after this.
         """
         async with self._grouping:
             if self.are_grouped:

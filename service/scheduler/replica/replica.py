@@ -1,8 +1,7 @@
 """One cluster in memory: its objects by kind and key, and the engine's counters over them.
 
 All changes take one path, whether they come from the log or are only tentative. Each is recorded
-with
-the previous state, so that changes can be undone, the newest first, until they are in the log
+with the previous state, so that changes can be undone, the newest first, until they are in the log
 (`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to be
 dropped: nothing here tries to repair it (protocol rule P7).
 """

@@ -100,8 +100,7 @@ class BindingSelection(msgspec.Struct, frozen=True, kw_only=True):
         """Return a change's effect on a selected binding, or None.
 
         Each revision has at most one record, so that a stream can continue after any of them. A
-        watcher
-        of one node gets Unplaced for a pod that has moved to another.
+        watcher of one node gets Unplaced for a pod that has moved to another.
 
         Raises:
             Compacted: the log does not say what the pod was before.

@@ -49,8 +49,7 @@ class NodeIndex:
     """The commits of a ring from the number `begin` on, by the nodes whose pods they concern.
 
     A commit has only the changes that concern the node. If it is unknown which nodes it concerns,
-    it
-    stands for all nodes as a whole.
+    it stands for all nodes as a whole.
     """
 
     def __init__(self, begin: int) -> None:

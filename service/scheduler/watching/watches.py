@@ -81,10 +81,8 @@ class Watches:
 
         Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
         is a caller without a limit. With a `node`, which is "" for pods without one, it may omit
-        changes
-        that concern no pod of this node. Changes without `bodies` may come without them. The memory
-        that
-        the watch uses for the log is reserved in its `room`.
+        changes that concern no pod of this node. Changes without `bodies` may come without them.
+        The memory that the watch uses for the log is reserved in its `room`.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -236,8 +234,7 @@ class Watch:
     """One watcher's position in a log. It has to be closed, even if `next` was never called.
 
     The watcher has received all changes up to `revision`, which is the end of a commit, unless it
-    is
-    still where the watch began. `head` is where the log ended when the watch was opened.
+    is still where the watch began. `head` is where the log ended when the watch was opened.
     """
 
     def __init__(self, watching: Watches, begin: WatchBegin, at_end: Callable[[], None]) -> None:

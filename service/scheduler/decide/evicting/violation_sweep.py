@@ -3,8 +3,7 @@
 Evictions are decided like every request, on the state with all earlier ones applied, and again
 after every lost race. An object of its own, which changes in the same commit, stores since when a
 rule of pod affinity has not held, how many pods were evicted in the last minute, and which
-evictions
-a disruption budget blocks.
+evictions a disruption budget blocks.
 """
 
 from collections.abc import Iterator
@@ -142,8 +141,7 @@ class Sweep:
         """Yield the pods to evict, each at least once.
 
         First come pods that nothing else can help: those with broken node affinity, and affinity
-        whose
-        grace period is over. Of all others, the fewest leave that let every rule hold.
+        whose grace period is over. Of all others, the fewest leave that let every rule hold.
         """
         lost = {
             key_of(violation.pod): _cause("NodeAffinity", violation)

@@ -26,10 +26,8 @@ def with_remembered_state(
     """Return an update of a node, with the state that the update cannot undo.
 
     Taints that evict keep the time at which they were added, so that it does not start again with
-    each
-    update. Taints that a condition requires stay as long as it does. A silent node stays silent
-    until
-    it reports; what the update says of Ready is remembered for then.
+    each update. Taints that a condition requires stay as long as it does. A silent node stays
+    silent until it reports; what the update says of Ready is remembered for then.
     """
     if not old.node.taints and old.node.ready in ("", "True"):
         return sent

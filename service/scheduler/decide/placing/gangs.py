@@ -38,8 +38,7 @@ class Gang:
     """One attempt to place a group that needs `min_member` of its members on nodes.
 
     If not all waiting members fit together, the first `min_member` by priority and age are tried,
-    and
-    a member that fails is replaced by another; then the rest are placed one by one.
+    and a member that fails is replaced by another; then the rest are placed one by one.
     """
 
     def __init__(

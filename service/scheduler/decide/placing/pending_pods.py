@@ -157,8 +157,7 @@ class _Attempts:
         """Place the waiting members of a group, or record why they keep waiting.
 
         If they are refused together, only the first one's condition is updated at once (protocol
-        rule
-        P18).
+        rule P18).
         """
         members = members_of(self._context.replica, group)
         gang = Gang(

@@ -1,11 +1,10 @@
 """The next moves of a stored rebalancing plan, checked again on the current state.
 
 Moves are searched beside placements, on a state that may be outdated when they are made. So each
-wave
-is tried again: its pods are where they were, their new nodes take them although all pods that are
-leaving still have their room, budgets allow it now, no rule is broken, and the objectives improve.
-A
-wave that no longer meets this is dropped; the next search plans it anew, or something else.
+wave is tried again: its pods are where they were, their new nodes take them although all pods that
+are leaving still have their room, budgets allow it now, no rule is broken, and the objectives
+improve. A wave that no longer meets this is dropped; the next search plans it anew, or something
+else.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

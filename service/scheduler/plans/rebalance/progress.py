@@ -1,8 +1,7 @@
 """The progress of a stored rebalancing plan: completed moves, the next ones, and its end.
 
 Reservations record the moves in progress, and the state shows all others: so a server that
-continues
-another one's plan needs nothing but what is stored.
+continues another one's plan needs nothing but what is stored.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,9 @@
 """The goal that placed pods move to better nodes, by objectives in order of importance.
 
 The search finds nodes for some pods, on the engine alone. Then it looks for an order in which the
-pods
-can move without breaking required rules or exceeding disruption budgets between two waves: one pod
-in
-each wave where possible, or else those together that have to move at once. Moves that are
-impossible
-are dropped, as are moves after the best state reached.
+pods can move without breaking required rules or exceeding disruption budgets between two waves: one
+pod in each wave where possible, or else those together that have to move at once. Moves that are
+impossible are dropped, as are moves after the best state reached.
 """
 
 from collections.abc import Sequence

@@ -2,11 +2,9 @@
 
 First single pods move, each time the one that gains most, until no single move is an improvement.
 Then pods move together where one alone cannot: two that block each other, and, if there are few
-pods,
-some that are chosen by a random number generator with a fixed seed; after each of these single pods
-move again. The search ends when it finds no improvement, or when its budget is used up. It changes
-the
-engine alone, tentatively; the caller undoes it.
+pods, some that are chosen by a random number generator with a fixed seed; after each of these
+single pods move again. The search ends when it finds no improvement, or when its budget is used up.
+It changes the engine alone, tentatively; the caller undoes it.
 """
 
 from collections import defaultdict

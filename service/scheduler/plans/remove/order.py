@@ -1,8 +1,7 @@
 """The order in which otherwise equal pods are removed: that of a Kubernetes ReplicaSet.
 
 The source is `ActivePodsWithRanks` in its `pkg/controller`. Times of readiness are compared
-exactly,
-where Kubernetes puts them on a logarithmic scale.
+exactly, where Kubernetes puts them on a logarithmic scale.
 """
 
 from typing import Any

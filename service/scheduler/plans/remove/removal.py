@@ -2,8 +2,7 @@
 
 No required rule of a pod that stays may break. Among the choices that satisfy this, pods without a
 node go first; then the topology spread constraints of the pods decide, then preferences, then the
-order
-in which Kubernetes scales in.
+order in which Kubernetes scales in.
 """
 
 from collections import Counter, defaultdict
@@ -196,8 +195,7 @@ class RemovePlan:
         """Remove and return the best pod of a heap.
 
         If the pods have no preferences, removing one only costs more the more are gone. So the
-        first of
-        the heap is the best if it still costs what it did.
+        first of the heap is the best if it still costs what it did.
         """
         if self._costs.may_fall:
             for index, (_, members) in enumerate(heap):

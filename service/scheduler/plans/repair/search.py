@@ -1,24 +1,18 @@
 """Searches for the smallest changes after which an unschedulable pod fits.
 
 First, all obstacles between the pod and nodes are computed, over all nodes at once (`obstacles`).
-Nodes
-with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
-changes
-that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as in
-preemption, but regardless of priority. A node may also be added that is like an existing one, but
-empty.
+Nodes with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
+changes that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as
+in preemption, but regardless of priority. A node may also be added that is like an existing one,
+but empty.
 
 This yields guesses only. Each is then tried: the changes are made, the pod is placed like any pod,
-and
-everything is undone. A guess becomes a repair if the pod fits then, but no longer without any one
-of
-the changes or evictions.
+and everything is undone. A guess becomes a repair if the pod fits then, but no longer without any
+one of the changes or evictions.
 
 A change may add obstacles: without its node affinity, a pod may have to be spread over more
-domains.
-So after a guess that seemed sufficient but is not, the obstacles are computed again, and more
-guesses
-follow.
+domains. So after a guess that seemed sufficient but is not, the obstacles are computed again, and
+more guesses follow.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -56,8 +56,7 @@ class ReplacePlan:
         Raises:
             Forbidden: the caller may not place pods in the namespace.
             InvalidManifest: there are more pods than one plan may have, or a different pod has the
-                name of
-                a new one.
+                name of a new one.
         """
         goal = self._goal
         release = yield from observe(self._fork.context, goal)

@@ -1,11 +1,9 @@
 """Rollouts: which pods are old and new, and what a wave may do, on the current state.
 
 Both dry-run plans and stored plans take their waves from here. First the pods to leave are chosen,
-by
-disruption budgets, by the number of pods that have to be available, and by the required rules of
-all
-others; then new pods are placed while the bounds allow more. Pods that were evicted keep their room
-until they are gone.
+by disruption budgets, by the number of pods that have to be available, and by the required rules of
+all others; then new pods are placed while the bounds allow more. Pods that were evicted keep their
+room until they are gone.
 """
 
 from collections import Counter
@@ -134,9 +132,8 @@ class OldPodSelection:
         """Return the pods that leave, at most `most`, and why the others stay.
 
         If the rollout would end here because a constraint counts old and new pods together, and
-        evicting
-        old ones would leave the new ones too unevenly spread, they are evicted all the same: such
-        constraints only bind placement.
+        evicting old ones would leave the new ones too unevenly spread, they are evicted all the
+        same: such constraints only bind placement.
         """
         chosen = self._allowed(release, most)
         start = self._fork.try_out()

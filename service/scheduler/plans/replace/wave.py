@@ -2,8 +2,7 @@
 
 A wave begins when all new pods of the earlier waves are reported as ready, so the state alone shows
 which wave comes next, and none is taken twice. Pods that were lost meanwhile are missing like those
-not
-yet created.
+not yet created.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,8 @@
 """How many new pods a wave of a rollout creates: within its bounds, the limits, and whole groups.
 
 Members of a group get nodes only with enough others. So a wave creates as many as the group needs,
-even
-beyond the limit of one wave; and if the bounds of the rollout never leave room for that many, no
-pod
-leaves for it either.
+even beyond the limit of one wave; and if the bounds of the rollout never leave room for that many,
+no pod leaves for it either.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,8 @@
 
 The creation or deletion of a pod adds or removes its charge, and undoing a change is the opposite
 change. So the sums follow the replica, tentative changes included. They are recomputed only if a
-quota
-or the configuration changed or, for opportunity cost, the nodes; and only when they are needed.
+quota or the configuration changed or, for opportunity cost, the nodes; and only when they are
+needed.
 """
 
 from collections.abc import Iterator, Mapping
