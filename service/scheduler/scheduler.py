@@ -119,8 +119,7 @@ class Scheduler:
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
         """The cache is shared with the API, which parses manifests, so each spec is processed
-        once.
-        """
+        once."""
         self.watching = Watches(store, clock, self._limits, self._spawn)
         """The watches of all clusters."""
         holder = ids.uid()

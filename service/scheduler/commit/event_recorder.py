@@ -19,8 +19,7 @@ _log = logging.getLogger(__name__)
 
 _Gathered = dict[tuple[str, str, str], Event]
 """Events by the pod's uid, the reason, and the message: events that share these are counted as
-one.
-"""
+one."""
 
 Record = Callable[[int, Sequence[Event]], None]
 """Called with a cluster's number and the events of a durable commit."""

@@ -25,8 +25,7 @@ from service.scheduler.protocol.ports import Clock, Store
 
 PAUSE_SECONDS = 1.0
 """How long to pause after failed work; clients are asked to wait at least as long before a
-retry.
-"""
+retry."""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]

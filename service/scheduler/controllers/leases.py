@@ -47,8 +47,7 @@ class HeldLease:
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
         """The database's time when the lease was acquired, and this process's time just after
-        that.
-        """
+        that."""
 
     @property
     def held(self) -> bool:

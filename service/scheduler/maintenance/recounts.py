@@ -96,8 +96,7 @@ class IdleRecounts:
         """When all clusters were last queued for a recount."""
         self._unended: dict[str, float] = {}
         """Since when the recount of each cluster has been unfinished, possibly over several
-        starts.
-        """
+        starts."""
         self._logged_overdue: set[str] = set()
         """The clusters whose unfinished recounts have been logged."""
 

@@ -45,12 +45,10 @@ LEASE = "placements-over-clusters@"
 """The prefix of a lease's name; the namespace follows."""
 ANY_NAMESPACE = "*"
 """Replaces the namespace in the lease of pods whose multi-cluster affinity counts other
-namespaces.
-"""
+namespaces."""
 LEASE_SECONDS = 15.0
 """How long a lease lasts unless renewed, and so how long others wait for a request that was
-killed.
-"""
+killed."""
 RENEW_SECONDS = 5.0
 """The age at which leases are renewed by the next step of their request."""
 RETRY_SECONDS = 0.01

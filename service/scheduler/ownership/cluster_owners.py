@@ -12,8 +12,7 @@ from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
 """The prefix of the lease's name; the name of the group of workers that reach each other
-follows.
-"""
+follows."""
 ALL_SERVERS = "*"
 """Names all servers of a database that are configured to forward requests to each other."""
 

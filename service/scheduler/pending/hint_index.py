@@ -15,8 +15,7 @@ class QueueingHintIndex:
         self._by_topic: dict[Topic, dict[EquivalenceClass, None]] = {}
         self._groups: dict[EquivalenceClass, None] = {}
         """The groups that were refused although they have enough members: any event may help
-        them.
-        """
+        them."""
 
     def put(self, equivalence: EquivalenceClass, refused: Refused) -> None:
         """Index an equivalence class of single pods by what its refusal depends on."""

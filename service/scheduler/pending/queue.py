@@ -78,8 +78,7 @@ class PendingQueue:
         """The group of each pod that one request asked to be placed all or none."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
         """The classes that are tried again at a time: groups, whose message changes then, and pods
-        that wait for the eviction budget.
-        """
+        that wait for the eviction budget."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)

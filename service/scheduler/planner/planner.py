@@ -55,8 +55,7 @@ T = TypeVar("T")
 _PAUSE_SECONDS = 0.001
 """The pause after each slice: the server's other threads get the interpreter at once then, not only
 after the five milliseconds after which Python takes it from a running thread. The event loop counts
-in milliseconds, and treats half of one as none.
-"""
+in milliseconds, and treats half of one as none."""
 
 
 class Planner:

@@ -195,8 +195,7 @@ class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
     object: Applicable | Deletion | InvalidManifest | Forbidden
     kind: str | None = None
     """The kind that an invalid line names, as far as it can be read; a valid line has it in its
-    object.
-    """
+    object."""
     namespace: str | None = None
     name: str | None = None
 
@@ -279,8 +278,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     explain: Explain = "None"
     preemption: Preemption = "Never"
     """Propose: report which pods would have to leave which node for a pod that fits nowhere; Evict:
-    evict them.
-    """
+    evict them."""
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
     budgets_as_given: bool = False
@@ -295,8 +293,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """If given, all the pods or none are only reserved, for a split group."""
     extender_verdicts: Mapping[ObjectName, ExtenderVerdict] | None = None
     """Extender verdicts by pod, or None if extenders are not asked: pods that need them then get no
-    node.
-    """
+    node."""
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
@@ -349,8 +346,7 @@ class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
     """The revision that last changed the pod as the node saw it, its `metadata.resourceVersion`."""
     node_name: str | None = None
     """The node that asks, or None for any: an unchanged pod is still on the node where it was
-    seen.
-    """
+    seen."""
 
 
 class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -456,8 +452,7 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """Returns the database's time now, or a moment ago (protocol rule P16). It is read each time
-    the intent is decided, so that a timer started by this decision cannot begin too early.
-    """
+    the intent is decided, so that a timer started by this decision cannot begin too early."""
 
 
 class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):

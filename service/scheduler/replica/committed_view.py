@@ -17,8 +17,7 @@ INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})
 
 Group = tuple[str, ...]
 """The kind of some objects, followed by what they share: a namespace, a node, a phase, or a
-label.
-"""
+label."""
 
 _NAMESPACE, _LABEL = "namespace", "label"
 _GROUPED_AT_ONCE = 30

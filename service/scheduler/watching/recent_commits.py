@@ -26,8 +26,7 @@ class RecentCommits:
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
         """The number of the commit that follows each commit, counted from the first ever in the
-        ring.
-        """
+        ring."""
         self._dropped = 0
         self._changes = self._bytes = 0
         self.nodes: NodeIndex | None = None

@@ -35,8 +35,7 @@ class Watches:
         """The feed that the watches of a cluster share, for each watched cluster."""
         self._slots: Counter[str | None] = Counter()
         """How many watches each caller has. A watch is counted before anything is awaited, so that
-        concurrent calls cannot exceed the limit together.
-        """
+        concurrent calls cannot exceed the limit together."""
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
 

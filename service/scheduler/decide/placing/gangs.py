@@ -28,8 +28,7 @@ from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"
 """The reason for a refusal if the search ended at `groupSearchSteps`: there may be room after
-all.
-"""
+all."""
 _EXCHANGES_MAX = 8
 """How many searches at most replace a failed member by another."""
 

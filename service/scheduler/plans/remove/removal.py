@@ -44,8 +44,7 @@ _NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.
 
 Cost = tuple[int, int, int]
 """The number of pods with a node, and the removal's cost to spread and preferences; less is
-better.
-"""
+better."""
 NOTHING: Cost = (0, 0, 0)
 
 

@@ -65,12 +65,10 @@ class Ledger:
         self._cluster = cluster
         self.accounts: dict[str, dict[str, Account]] = {}
         """The quotas by namespace and name; while there is none, changes of pods need not be
-        reported.
-        """
+        reported."""
         self._residents: dict[str, _Residents] | None = None
         """The pods by namespace; None until a sum has to be computed, and while there is no
-        quota.
-        """
+        quota."""
 
     # What happens
 
