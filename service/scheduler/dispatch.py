@@ -146,7 +146,7 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
 def is_advisory(intent: Intent[Any]) -> bool:
     """Return whether an intent changes nothing, so that it is answered even without storage."""
     if isinstance(intent, PlacePods):
-        return intent.dry_run and not intent.compare  # a choice of clusters rests on the latter
+        return intent.dry_run and not intent.compare  # comparisons decide between clusters
     return isinstance(
         intent, DryRun | ExplainPod | FindVictims | MakePlan | ReadTopology | ReadViolations
     )

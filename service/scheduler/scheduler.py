@@ -35,7 +35,7 @@ from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.extender_calls import ExtenderCalls
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
-from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reused
+from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reused_error
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.expired_leases import ExpiredLeases
@@ -78,7 +78,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
-from service.scheduler.simulation import Simulation, simulating
+from service.scheduler.simulation import Simulation, simulate
 from service.scheduler.watching import Watches
 
 _log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class Scheduler:
         self.plans = self._controllers_of(PlanControllers, holder)
         """The controllers that carry out stored plans."""
         self._groups = self._controllers_of(SplitGroupControllers, holder)
-        # All but the last hear of commits.
+        # All but the last are notified of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,
@@ -285,10 +285,10 @@ class Scheduler:
         running = self._running_keys.get((cluster, key))
         if running is not None:
             if running != idempotency.request_hash:
-                raise key_reused(key.key)
+                raise key_reused_error(key.key)
             raise IdempotencyKeyInProgress(f"A request with the key {key.key} is running.")
         self._running_keys[cluster, key] = idempotency.request_hash
-        # The key stays taken until the loop has answered, even if the caller goes away.
+        # The key stays taken until the loop has answered, even if the caller is cancelled.
         asking = self._submit_once(cluster, intent, idempotency, key, caller)
         task = asyncio.create_task(asking)
         self._keep(task)
@@ -383,7 +383,7 @@ class Scheduler:
         self, simulation: Simulation, questions: OpenQuestions, deadline: float
     ) -> PlacementAnswer:
         client = CLIENT.get()
-        simulated = simulating(
+        simulated = simulate(
             simulation,
             now=rfc3339(self._clock.now(), "seconds"),
             ids=self._ids,
@@ -430,7 +430,7 @@ class Scheduler:
         placing = MultiClusterPlacer(self._store, self._clock, self._limits, self._ids.uid())
         task = asyncio.create_task(placing.place(request, clusters))
         self._keep(task)
-        # If the caller goes away, this ends in order, so that its leases are given back.
+        # If the caller is cancelled, this ends in order, so that its leases are released.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:
@@ -476,7 +476,7 @@ class Scheduler:
             objects=max((loop.objects for loop in loops), default=0),
         )
 
-    # Asking a loop
+    # Requests
 
     async def _ask(
         self,
@@ -507,7 +507,7 @@ class Scheduler:
                 assert isinstance(intent, PlacePods)
                 return await self.planners.try_out(cluster, intent, deadline)
             except ClusterGone:
-                # The cluster was deleted. If there is a new one of this name, that one is meant.
+                # The cluster was deleted. A new one of this name takes its place.
                 if self.loops.get(cluster) is loop:
                     self._drop(cluster)
             except Exception as error:
@@ -516,7 +516,7 @@ class Scheduler:
                 raise
             finally:
                 # The future refers to the error, and the error's traceback to this frame: without
-                # this line the circle would keep the whole request in memory.
+                # this line the cycle would keep the whole request in memory.
                 del future
 
     def _patience(self, intent: Intent[Any]) -> float:
@@ -545,7 +545,7 @@ class Scheduler:
                 await self._refuse_too_many_clusters()
                 created = await self._store.create_cluster(cluster, config, caller)
         except Conflict:
-            # Somebody else created it just now.
+            # Another caller has just created it.
             return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
 
@@ -592,7 +592,7 @@ class Scheduler:
         if not records:
             return None
         if records[0].request_hash != idempotency.request_hash:
-            raise key_reused(key.key)
+            raise key_reused_error(key.key)
         head = await self._store.head(cluster_id)
         return RecordedAnswer(revision=head.revision, answer=records[0].answer)
 

@@ -165,7 +165,7 @@ class Decider:
             is_unwanted = ticket.unwanted is not None
             yield from replica.undoing(start)
             context.events.clear()
-            # The traceback's frames would keep the whole request in memory, and this error itself.
+            # The traceback's frames would keep the whole request and this error in memory.
             outcome = error.with_traceback(None)
             if is_unwanted:
                 ticket.answer(outcome)

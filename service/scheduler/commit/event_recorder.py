@@ -120,6 +120,6 @@ class _Allowance:
 
     def _fill(self, now: float) -> None:
         if now == self._at:
-            return  # All events of one commit come at the same time: only the first gets further.
+            return  # All events of one commit arrive at the same time: only the first refills the bucket.
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now

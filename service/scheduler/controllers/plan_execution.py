@@ -54,7 +54,7 @@ class PlanController(SweepController):
         self._plans: dict[str, bool] = {}
         """Whether each plan, by name, has anything left to do."""
 
-    # What happens in the replica
+    # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""

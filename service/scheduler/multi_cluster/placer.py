@@ -83,7 +83,7 @@ class MultiClusterPlacer:
         """
         deadline = self._clock.monotonic() + self._request_seconds_max
         if request.dry_run:
-            # Dry runs need no lease, as nothing rests on what they answer.
+            # Dry runs need no lease, as nothing depends on their answers.
             client = CLIENT.get()
 
             async def is_wanted() -> None:
@@ -320,7 +320,7 @@ class _Work:
             return
         first = ordered[0].results if ordered else ()
         refused: Outcome = "GroupRefused" if unit.is_group else "Unschedulable"
-        # What a dry run has promised may have been refused after all.
+        # A placement that a dry run promised may have been refused after all.
         outcomes = [refused if has_node(result) else result.outcome for result in first]
         outcomes = outcomes or ["Unschedulable"] * len(unit.indices)
         for place, (index, (namespace, name)) in enumerate(

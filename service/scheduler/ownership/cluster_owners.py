@@ -212,7 +212,7 @@ class ClusterOwners:
                 before = self._known.get(cluster)
                 claimed = await self._claim(cluster, asked_at)
                 if self._known.get(cluster) not in {None, before}:
-                    return  # It was passed on meanwhile.
+                    return  # It was handed over meanwhile.
                 self._known[cluster] = claimed
                 self._log_transition(cluster, before, claimed)
                 if claimed.holder == self.own:

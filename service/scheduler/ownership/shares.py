@@ -33,7 +33,7 @@ def weight(cluster: str, worker: str) -> bytes:
     return hashlib.blake2b(f"{cluster}\0{known_by}".encode(), digest_size=8).digest()
 
 
-def to_pass_on(
+def clusters_to_pass_on(
     own: str, held: Iterable[str], numbers: Mapping[str, int]
 ) -> Iterator[tuple[str, str]]:
     """Yield the clusters that a worker should pass on, each with the worker that should have it.
@@ -115,7 +115,7 @@ class ClusterShares:
             except MoorageError:
                 _log.debug("Clusters stay where they are.", exc_info=True)
             except Exception:  # noqa: BLE001 - it is told
-                # Without this loop the worker would soon count as gone, and never pass anything on.
+                # Without this loop the worker would soon count as dead, and never pass anything on.
                 _log.exception("Clusters stay where they are.")
             await self._clock.sleep(self._seconds / 3)
 
@@ -126,7 +126,7 @@ class ClusterShares:
         """
         owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
         numbers = await owners.announce(self._seconds)
-        for cluster, worker in to_pass_on(owners.own, owners.held(), numbers):
+        for cluster, worker in clusters_to_pass_on(owners.own, owners.held(), numbers):
             if self._is_leaving or self._clock.monotonic() >= end:
                 return
             if await self._prepared(worker, cluster):

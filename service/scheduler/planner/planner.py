@@ -302,7 +302,7 @@ class Planner:
         while True:
             end = self._clock.monotonic() + self._limits.plan_slice_seconds
             try:
-                next(steps)  # However slow the machine is, each slice gets on.
+                next(steps)  # However slow the machine is, each slice makes progress.
                 while self._clock.monotonic() < end:
                     next(steps)
             except StopIteration as stop:
@@ -435,7 +435,7 @@ class Planners:
         loop = await self._loop_of(cluster)
         task = asyncio.create_task(work(self.of(loop.cluster_id), loop))
         self._keep(task)
-        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
+        # Work of a cancelled caller ends in order, or its replica would have to be dropped.
         return await asyncio.shield(task)
 
     def of(self, cluster_id: int) -> Planner:

@@ -105,7 +105,7 @@ class CommittedObjects:
             for group_key in _groups_of(before):
                 group = self._groups[group_key]
                 del group[key]
-                if not group:  # groups come and go without end
+                if not group:  # groups come and go, so empty ones would accumulate
                     del self._groups[group_key]
         if after is not None:
             for group_key in _groups_of(after):

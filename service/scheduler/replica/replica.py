@@ -190,7 +190,7 @@ class Replica:
             for key in sorted(key for key in self._objects[kind] if key[0] == namespace)
         ]
 
-    # Changes.
+    # Changes
 
     def put(self, manifest: StoredManifest) -> Entry:
         """Add or replace an object, at the next revision."""
@@ -407,9 +407,9 @@ class Replica:
             case GroupReservation():
                 self._reserve(manifest)
             case EvictionState() | NodeState() | SplitGroup():
-                pass  # The engine needs nothing of it to place pods.
+                pass  # The engine does not need it to place pods.
             case QuotaManifest() | PodGroupManifest() | WaitingGroup():
-                pass  # the ledger's, and the groups'
+                pass  # tracked by the ledger and the groups
         return manifest.namespace, manifest.name
 
     def counted(self, manifest: PodManifest) -> Pod:
@@ -458,7 +458,7 @@ class Replica:
             case EvictionState() | NodeState() | SplitGroup():
                 pass
             case QuotaManifest() | PodGroupManifest() | WaitingGroup():
-                pass  # the ledger's, and the groups'
+                pass  # tracked by the ledger and the groups
 
 
 def _moved(reservation: MoveReservation) -> Pod:

@@ -107,7 +107,7 @@ class BindingSelection(msgspec.Struct, frozen=True, kw_only=True):
         """
         if change.kind != PodManifest.kind or self.namespace not in {None, change.namespace}:
             return None
-        if change.fields_before == b"":  # Most changes of pods alter nothing of this.
+        if change.fields_before == b"":  # Most changes of pods do not affect bindings.
             return None
         record = _deleted(change) if change.verb == "Delete" else _put(change)
         if record is None or self.node in {None, record.node_name}:

@@ -69,7 +69,7 @@ class RecentCommits:
 
     @property
     def _is_over(self) -> bool:
-        # Fences have no changes, but take room as well.
+        # Fences have no changes, but take room, too.
         entries = max(self._changes, len(self._commits))
         return entries > self._changes_max or self._bytes > self._bytes_max
 

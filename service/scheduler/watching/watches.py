@@ -131,7 +131,7 @@ class Watches:
             if since is not None:
                 return await self.begin_at(cluster_id, since, bodies, room)
             head = await self._store.head(cluster_id)
-        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+        except NotFound:  # It was deleted meanwhile; the store only knows its id.
             raise NotFound(f"There is no cluster {cluster!r}.") from None
         return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
 
@@ -324,8 +324,8 @@ class Watch:
             if self._room.fits(size):
                 self._room.settle(size)
                 return commits
-            del commits  # They may leave the ring meanwhile.
-            self._room.settle(0)  # Who waits holds nothing, so nobody waits for ever.
+            del commits  # They may be dropped from the ring meanwhile.
+            self._room.settle(0)  # A waiting watch holds nothing, so none waits forever.
             await self._room.reserve(size)
 
     async def _read_page(self) -> list[LoggedCommit]:

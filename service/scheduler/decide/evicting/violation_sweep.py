@@ -24,9 +24,9 @@ from service.scheduler.decide.eviction_rate import (
 )
 from service.scheduler.decide.status.pod_conditions import (
     Rule,
-    evicted,
     record_evicted,
     record_eviction_blocked,
+    with_eviction,
 )
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
@@ -185,7 +185,9 @@ class Sweep:
     def _evict(self, manifest: PodManifest, cause: Cause) -> None:
         for time in self._over:
             self._context.hold_until(time)
-        self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
+        self._context.replica.put(
+            with_eviction(self._context, manifest, cause.reason, cause.message)
+        )
         record_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add((manifest.namespace, manifest.name))
 

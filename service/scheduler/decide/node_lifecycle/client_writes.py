@@ -40,7 +40,7 @@ def with_remembered_state(
     return _keeping_asked(context, sent, old)
 
 
-def conditionally_tainted(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
+def taint_by_conditions(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
     """Return a node with the taints that its conditions require, if the cluster taints nodes."""
     return _with(node, with_condition_taints(node.node, now)) if config.taints_nodes else node
 

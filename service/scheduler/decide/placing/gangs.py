@@ -82,7 +82,7 @@ class Gang:
         """Return how many of the ready members have to get nodes together."""
         need = self._members.min_member - self._members.scheduled
         is_open = self._shared is not None and self._shared.value is None
-        # Where the domain is still open, it is chosen by the search for several members.
+        # If the domain is still open, the search for several members chooses it.
         return max(need, 1) if is_open and ready else need
 
     def within(self) -> GroupDomain | None:

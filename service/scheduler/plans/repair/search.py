@@ -48,7 +48,7 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by
 from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
@@ -184,7 +184,7 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
-        raise missing("Pod", intent.namespace, intent.name)
+        raise not_found("Pod", intent.namespace, intent.name)
     if not knows_scheduler(context.replica.cluster, manifest.pod):
         raise unknown_scheduler(context.replica.cluster, manifest.pod)
     bounds = RepairBounds(intent.changes_max, intent.repairs_max, intent.removable)
@@ -439,7 +439,7 @@ class _Search:
     def _stays(self, pod: Pod) -> bool:
         return is_protected(pod, self._bounds.plan.protect)
 
-    # Trying out
+    # Trials
 
     @contextmanager
     def _after(self, guess: Guess) -> Iterator[Pod]:
@@ -516,7 +516,7 @@ class _Search:
             self._cluster.put_pod(replace(unbound_pod, node_name=to))
         return RepairMove(namespace=victim.namespace, name=victim.name, to=to)
 
-    # Telling
+    # Reporting
 
     def _changes_of(self, guess: Guess) -> Iterator[AnyRepairChange]:
         for remedy in guess.remedies:

@@ -30,7 +30,7 @@ from service.scheduler.plans.waves import (
     PROTECTED,
     Blocked,
     blocked_by_budget,
-    breaking,
+    blocked_by_rule,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Replace
@@ -141,7 +141,7 @@ class OldPodSelection:
             yield from self._fork.take_back(start)
             yield from self._rules.observe()
             chosen = yield from self._one_by_one(release, most)
-            if not chosen and not incoming(release, self._goal, 0, most):
+            if not chosen and not new_pods(release, self._goal, 0, most):
                 self._own = {(pod.namespace, pod.name) for pod in (*release.old, *release.new)}
                 chosen = yield from self._one_by_one(release, most)
         yield from self._fork.take_back(start)
@@ -174,7 +174,7 @@ class OldPodSelection:
             broken = yield from self._broken_without([pod])
             if broken:
                 yield from self._fork.take_back(start)
-                self._stay_reasons.append((pod, breaking(broken[0], {pod.namespace})))
+                self._stay_reasons.append((pod, blocked_by_rule(broken[0], {pod.namespace})))
                 continue
             spare.take(pod)
             self._take(pod)
@@ -250,7 +250,7 @@ class _Spare:
         self._available -= self._readiness.of(pod)
 
 
-def incoming(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
+def new_pods(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
     """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
     there = len(release.old) - leaving_count + len(release.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
@@ -302,7 +302,7 @@ class _Same:
         sent = replace(self._template, pod=pod)
         try:
             updated = as_updated(self._context, sent, stored, was_admitted=False)
-        except InvalidManifest:  # Defaults of the namespace contradict it now; it is not that pod.
+        except InvalidManifest:  # The namespace's defaults contradict it now: not the same pod.
             return False
         return updated.same_pod(stored)
 

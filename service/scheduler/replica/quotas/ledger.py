@@ -70,7 +70,7 @@ class Ledger:
         """The pods by namespace; None until a sum has to be computed, and while there is no
         quota."""
 
-    # What happens
+    # Changes
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """Follow the creation (no `before`), change, or deletion (no `after`) of an object."""
@@ -141,7 +141,7 @@ class Ledger:
     def _all(self) -> Iterator[Account]:
         return (account for accounts in self.accounts.values() for account in accounts.values())
 
-    # What is used
+    # Usage
 
     def quotas(self, namespace: str) -> list[ResourceQuota]:
         """Return the quotas of a namespace, by name."""
