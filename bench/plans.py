@@ -38,7 +38,7 @@ from service.scheduler.protocol.plans import (
     RemoveNodes,
     Selection,
 )
-from service.scheduler.replica.copying import copying
+from service.scheduler.replica.copying import copy_replica
 from service.scheduler.replica.replica import Replica
 
 Manifest = dict[str, Any]
@@ -207,7 +207,7 @@ def measure_replicas(replica: Replica, templates: TemplateCache) -> None:
     snapshot = replica.committed_objects()
     taken = process_time() - began
     longest = 0.0
-    steps, second = copying(snapshot, templates), None
+    steps, second = copy_replica(snapshot, templates), None
     while second is None:
         step = process_time()
         try:

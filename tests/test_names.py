@@ -35,7 +35,16 @@ LONGER = {
     "server_side_apply": "Kubernetes' name of the operation",
 }
 """Modules with names of three words, and why."""
-NOUNS = ("Binding", "Finding", "Missing", "Ping", "Scheduling", "Warning")
+NOUNS = (
+    "Binding",
+    "Finding",
+    "Missing",
+    "Pending",
+    "Ping",
+    "Scheduling",
+    "Violating",
+    "Warning",
+)
 """Endings of class names that are nouns or adjectives, though they look like verbs."""
 NO_VALUES = ("each", "told", "found")
 """They say nothing of what they are: a value is named by its noun."""

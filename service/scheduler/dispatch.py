@@ -1,9 +1,8 @@
 """Dispatches each intent to the function that decides it.
 
 Decisions are pure functions from an intent and a replica to an answer and tentative changes. Each
-is
-a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and all
-that a decision needs besides its intent is in the context.
+is a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and
+all that a decision needs besides its intent is in the context.
 """
 
 from collections.abc import Callable
@@ -147,7 +146,7 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
 def is_advisory(intent: Intent[Any]) -> bool:
     """Return whether an intent changes nothing, so that it is answered even without storage."""
     if isinstance(intent, PlacePods):
-        return intent.dry_run and not intent.compare  # a choice of clusters rests on the latter
+        return intent.dry_run and not intent.compare  # comparisons decide between clusters
     return isinstance(
         intent, DryRun | ExplainPod | FindVictims | MakePlan | ReadTopology | ReadViolations
     )

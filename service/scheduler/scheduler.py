@@ -35,7 +35,7 @@ from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.extender_calls import ExtenderCalls
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
-from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reused
+from service.scheduler.commit.request_batches import LongDryRun, Ticket, key_reused_error
 from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.expired_leases import ExpiredLeases
@@ -75,7 +75,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import OverClustersAnswer, PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
-from service.scheduler.simulation import Simulation, simulating
+from service.scheduler.simulation import Simulation, simulate
 from service.scheduler.watching import Watches
 
 _log = logging.getLogger(__name__)
@@ -116,8 +116,7 @@ class Scheduler:
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
         """The cache is shared with the API, which parses manifests, so each spec is processed
-        once.
-        """
+        once."""
         self.watching = Watches(store, clock, self._limits, self._spawn)
         """The watches of all clusters."""
         holder = ids.uid()
@@ -133,7 +132,7 @@ class Scheduler:
         self.plans = self._controllers_of(PlanControllers, holder)
         """The controllers that carry out stored plans."""
         self._groups = self._controllers_of(SplitGroupControllers, holder)
-        # All but the last hear of commits.
+        # All but the last are notified of commits.
         self._controllers: tuple[Controllers[Any], ...] = (
             self.pending,
             self.evictions,
@@ -240,8 +239,7 @@ class Scheduler:
         """Have an intent decided and committed, on behalf of a caller.
 
         With an idempotency key that was answered before, the first answer is repeated (protocol
-        rule
-        P11).
+        rule P11).
 
         Raises:
             NotFound: the cluster does not exist, or the decision raised this.
@@ -284,10 +282,10 @@ class Scheduler:
         running = self._running_keys.get((cluster, key))
         if running is not None:
             if running != idempotency.request_hash:
-                raise key_reused(key.key)
+                raise key_reused_error(key.key)
             raise IdempotencyKeyInProgress(f"A request with the key {key.key} is running.")
         self._running_keys[cluster, key] = idempotency.request_hash
-        # The key stays taken until the loop has answered, even if the caller goes away.
+        # The key stays taken until the loop has answered, even if the caller is cancelled.
         asking = self._submit_once(cluster, intent, idempotency, key, caller)
         task = asyncio.create_task(asking)
         self._keep(task)
@@ -305,8 +303,7 @@ class Scheduler:
         """Delete a cluster with everything in it, or only check that it could be deleted.
 
         Once begun, this continues even if the caller is cancelled. A second call for the same
-        cluster,
-        with the same preconditions, waits for the first.
+        cluster, with the same preconditions, waits for the first.
 
         Raises:
             NotFound: no cluster has this name.
@@ -383,7 +380,7 @@ class Scheduler:
         self, simulation: Simulation, questions: OpenQuestions, deadline: float
     ) -> PlacementAnswer:
         client = CLIENT.get()
-        simulated = simulating(
+        simulated = simulate(
             simulation,
             now=rfc3339(self._clock.now(), "seconds"),
             ids=self._ids,
@@ -409,8 +406,7 @@ class Scheduler:
         """Return the loop whose replica shows a cluster's committed state, without delaying decisions.
 
         Returns None if another worker has the cluster, or the name belongs to another cluster now;
-        then
-        the tables have to be read.
+        then the tables have to be read.
         """
         if self._cluster_owners.is_elsewhere(cluster_id):
             return None
@@ -431,7 +427,7 @@ class Scheduler:
         placing = MultiClusterPlacer(self._store, self._clock, self._limits, self._ids.uid())
         task = asyncio.create_task(placing.place(request, clusters))
         self._keep(task)
-        # If the caller goes away, this ends in order, so that its leases are given back.
+        # If the caller is cancelled, this ends in order, so that its leases are released.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:
@@ -477,7 +473,7 @@ class Scheduler:
             objects=max((loop.objects for loop in loops), default=0),
         )
 
-    # Asking a loop
+    # Requests
 
     async def _ask(
         self,
@@ -508,7 +504,7 @@ class Scheduler:
                 assert isinstance(intent, PlacePods)
                 return await self.planners.try_out(cluster, intent, deadline)
             except ClusterGone:
-                # The cluster was deleted. If there is a new one of this name, that one is meant.
+                # The cluster was deleted. A new one of this name takes its place.
                 if self.loops.get(cluster) is loop:
                     self._drop(cluster)
             except Exception as error:
@@ -517,7 +513,7 @@ class Scheduler:
                 raise
             finally:
                 # The future refers to the error, and the error's traceback to this frame: without
-                # this line the circle would keep the whole request in memory.
+                # this line the cycle would keep the whole request in memory.
                 del future
 
     def _patience(self, intent: Intent[Any]) -> float:
@@ -546,7 +542,7 @@ class Scheduler:
                 await self._refuse_too_many_clusters()
                 created = await self._store.clusters.create(cluster, config, caller)
         except Conflict:
-            # Somebody else created it just now.
+            # Another caller has just created it.
             return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
 
@@ -567,10 +563,8 @@ class Scheduler:
         """Have a request with an idempotency key decided.
 
         If the key already has an answer, the commit notices when it records the new one. But a
-        refusal
-        is not recorded, so then the key is looked up here: the first request under this key may be
-        the
-        very reason for the refusal.
+        refusal is not recorded, so then the key is looked up here: the first request under this key
+        may be the very reason for the refusal.
         """
         try:
             return cast("A", await self._ask(cluster, intent, idempotency, caller))
@@ -595,7 +589,7 @@ class Scheduler:
         if not records:
             return None
         if records[0].request_hash != idempotency.request_hash:
-            raise key_reused(key.key)
+            raise key_reused_error(key.key)
         head = await self._store.log.head(cluster_id)
         return RecordedAnswer(revision=head.revision, answer=records[0].answer)
 
@@ -700,8 +694,7 @@ class Scheduler:
         """Have watches, and idle loops, read logs that have a new head.
 
         Busy loops only record how far they are behind; with `idle_only` they are skipped, since
-        there
-        may be many hints.
+        there may be many hints.
         """
         loops = self.loops.of(among, idle_only=idle_only)
         cluster_ids = self.watching.cluster_ids & among

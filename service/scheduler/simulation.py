@@ -20,7 +20,7 @@ from service.model.registry.manifests import (
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.node_lifecycle.client_writes import conditionally_tainted
+from service.scheduler.decide.node_lifecycle.client_writes import taint_by_conditions
 from service.scheduler.dispatch import decide
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
@@ -51,7 +51,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     preemption_scope: PreemptionScope = "Node"
 
 
-def simulating(
+def simulate(
     simulation: Simulation,
     *,
     now: str,
@@ -71,7 +71,7 @@ def simulating(
     objects = chain[StoredManifest](
         [config],
         simulation.namespaces,
-        (conditionally_tainted(simulation.config, node, now) for node in simulation.nodes),
+        (taint_by_conditions(simulation.config, node, now) for node in simulation.nodes),
         simulation.objects,
     )
     for index, manifest in enumerate(objects):

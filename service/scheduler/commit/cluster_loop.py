@@ -136,7 +136,7 @@ class ClusterLoop:
         self.ended = False
         """Whether the loop accepts no more requests."""
 
-    # From outside
+    # Calls from outside
 
     def enqueue(self, ticket: Ticket) -> None:
         """Put a request into the inbox.
@@ -157,8 +157,7 @@ class ClusterLoop:
         """Schedule reading the log if `head` is news; return whether it is.
 
         `head` is None if the cluster was deleted. While requests are decided or committed, this
-        returns
-        False: their commit notices by itself that the log has grown.
+        returns False: their commit notices by itself that the log has grown.
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
@@ -256,7 +255,7 @@ class ClusterLoop:
             return None
         return ReplicaState(replica.revision, replica.digest())
 
-    # The task
+    # Task
 
     async def run(self) -> None:
         """Serve until stopped, or until the cluster is deleted."""
@@ -355,7 +354,7 @@ class ClusterLoop:
 
     def _stop_at(self, unreadable: ObjectUnreadable) -> None:
         """Refuse all requests for a while, as none can be decided exactly without this object."""
-        # Without its traceback, which refers to all that was loaded.
+        # Without its traceback, which references everything that was loaded.
         error = ObjectUnreadable(unreadable.kind, unreadable.namespace, unreadable.name)
         if self._unreadable is None or self._unreadable.detail != error.detail:
             _log.error(
@@ -454,7 +453,7 @@ class ClusterLoop:
     def _end_asking(self, asking: asyncio.Task[None]) -> None:
         self._asking.discard(asking)
         if not asking.cancelled():
-            asking.exception()  # Whoever still waits for it hears of it; the others ask again.
+            asking.exception()  # Those that still wait for it see the error; the others ask again.
 
     def _release_committed(self) -> None:
         """Release answers of a finished commit, so that no long decision delays them."""
@@ -476,7 +475,7 @@ class ClusterLoop:
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
             ticket.answer(Overloaded(TIME_IS_UP))
-        return ticket.future.done()  # then nobody waits for an answer any more
+        return ticket.future.done()  # then no caller waits for an answer any more
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (protocol rule P6)."""

@@ -24,8 +24,7 @@ _MEMORY = 8
 
 _DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
 """Errors which mean that nothing was committed. After any other error the outcome is unknown,
-not failed (protocol rule P4).
-"""
+not failed (protocol rule P4)."""
 
 
 class Committer:
@@ -50,8 +49,7 @@ class Committer:
         self._limits = limits
         self.lost_share = 0.0
         """The share of recent races that were lost; a commit under the lock (protocol rule P6) is
-        no race.
-        """
+        no race."""
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
         """Create a new attempt, with its own id, to commit a batch on top of a head."""

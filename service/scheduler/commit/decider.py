@@ -75,11 +75,9 @@ class Decider:
         """Decide one request; let other tasks run if it outlasts the slice's `end`.
 
         `between` is called after each such pause; it may conclude the batch before this one. After
-        a
-        pause the decision ends if its time is up or its client has disconnected. Returns the end of
-        the
-        slice in which the decision finished. After any error that this raises, the replica is
-        unusable.
+        a pause the decision ends if its time is up or its client has disconnected. Returns the end
+        of the slice in which the decision finished. After any error that this raises, the replica
+        is unusable.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
@@ -167,7 +165,7 @@ class Decider:
             is_unwanted = ticket.unwanted is not None
             yield from replica.undoing(start)
             context.events.clear()
-            # The traceback's frames would keep the whole request in memory, and this error itself.
+            # The traceback's frames would keep the whole request and this error in memory.
             outcome = error.with_traceback(None)
             if is_unwanted:
                 ticket.answer(outcome)

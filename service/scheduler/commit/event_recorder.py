@@ -19,8 +19,7 @@ _log = logging.getLogger(__name__)
 
 _Gathered = dict[tuple[str, str, str], Event]
 """Events by the pod's uid, the reason, and the message: events that share these are counted as
-one.
-"""
+one."""
 
 Record = Callable[[int, Sequence[Event]], None]
 """Called with a cluster's number and the events of a durable commit."""
@@ -121,6 +120,6 @@ class _Allowance:
 
     def _fill(self, now: float) -> None:
         if now == self._at:
-            return  # All events of one commit come at the same time: only the first gets further.
+            return  # All events of one commit arrive at the same time: only the first refills the bucket.
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now

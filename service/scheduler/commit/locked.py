@@ -44,7 +44,7 @@ class CommitUnderLock:
             # An answer to a request with an idempotency key has to be stored before it is given
             # out, even if it changed nothing (P11).
             return await self._committer.publish(self.batch, self._follower.head)
-        # There is nothing to commit, and while the head was locked nobody else could change it.
+        # There is nothing to commit, and no other worker could change the locked head.
         return Committed(self._follower.head)
 
     def _decide(self, page: LogPage) -> CommitRequest | None:

@@ -86,8 +86,7 @@ class Ticket(msgspec.Struct, eq=False):
         """Record that the request is decided on this replica.
 
         A decision on a replica that was dropped since does not count: its revision may not be in
-        the
-        log (protocol rule P3).
+        the log (protocol rule P3).
         """
         if self.ground is None or self.ground() is not replica:
             self.ground = weakref.ref(replica)
@@ -141,7 +140,7 @@ class Ticket(msgspec.Struct, eq=False):
         if record.request_hash == self.idempotency.request_hash:
             self.answer(RecordedAnswer(revision=revision, answer=record.answer))
         else:
-            self.answer(key_reused(record.key))
+            self.answer(key_reused_error(record.key))
 
     def record(self, outcome: AnswerOrError) -> IdempotencyRecord | None:
         """Return the record for repetitions of this key, or None for errors (protocol rule P11)."""
@@ -158,7 +157,7 @@ class Ticket(msgspec.Struct, eq=False):
         )
 
 
-def key_reused(key: str) -> IdempotencyKeyReused:
+def key_reused_error(key: str) -> IdempotencyKeyReused:
     """Return the error for a key that was already used for a different request."""
     return IdempotencyKeyReused(f"The key {key} was used for another request.")
 

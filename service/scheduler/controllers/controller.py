@@ -2,8 +2,7 @@
 
 A controller follows the cluster's replica, and puts its work as requests into the cluster's inbox,
 next to those of clients. A lease in the database keeps several workers from doing the same work.
-The
-lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
+The lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
 """
 
 import asyncio
@@ -26,8 +25,7 @@ from service.scheduler.protocol.ports import Clock, Store
 
 PAUSE_SECONDS = 1.0
 """How long to pause after failed work; clients are asked to wait at least as long before a
-retry.
-"""
+retry."""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]

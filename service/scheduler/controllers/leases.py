@@ -13,9 +13,8 @@ class HeldLease:
     """One lease of one cluster, as seen by a process that holds it or wants to.
 
     The lease ends by the database's clock (protocol rule P16). The holder counts the time on its
-    own
-    clock, from before it asked, so it stops before another process can begin, unless its clock is
-    slow. So a lease avoids double work, but guarantees nothing.
+    own clock, from before it asked, so it stops before another process can begin, unless its clock
+    is slow. So a lease avoids double work, but guarantees nothing.
     """
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
@@ -48,8 +47,7 @@ class HeldLease:
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
         """The database's time when the lease was acquired, and this process's time just after
-        that.
-        """
+        that."""
 
     @property
     def held(self) -> bool:

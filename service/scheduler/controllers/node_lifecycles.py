@@ -17,7 +17,7 @@ from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
-from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to_leave
+from service.scheduler.decide.node_lifecycle.taints import evicting_taints, may_have_to_leave
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.protocol.limits import Limits
@@ -69,13 +69,13 @@ class NodeLifecycleController(SweepController):
         """Note that a node has reported."""
         self._reports = True
 
-    # What happens in the replica
+    # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
         self._replica = replica
         nodes = [node for node in replica.cluster.nodes.nodes if node is not None]
-        self._tainted = {node.name for node in nodes if evicting(node.taints)}
+        self._tainted = {node.name for node in nodes if evicting_taints(node.taints)}
         self.wants_new_pods = bool(self._tainted)
         unready = any(node.ready not in ("", "True") for node in nodes)
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
@@ -213,7 +213,7 @@ class NodeLifecycleController(SweepController):
 
 def _is_tainted(stored: Stored | None) -> bool:
     manifest = stored.manifest if stored else None
-    return isinstance(manifest, NodeManifest) and bool(evicting(manifest.node.taints))
+    return isinstance(manifest, NodeManifest) and bool(evicting_taints(manifest.node.taints))
 
 
 def _needs_look(stored: Stored | None) -> bool:

@@ -72,7 +72,7 @@ class PendingPodController(Controller):
         """Count the pods by what they wait for: active, backoff, unschedulable, gated."""
         return self.queue.counts()
 
-    # What happens in the replica
+    # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
@@ -87,10 +87,10 @@ class PendingPodController(Controller):
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
             _log.exception("The pending queue is of no use until the replica is loaded anew.")
             self._closed = True
-        self.wants_new_pods = len(self.queue) > 0  # where no pod waits, none can be helped
+        self.wants_new_pods = len(self.queue) > 0  # without waiting pods, none can be helped
         self._advance()
 
-    # What happens as time passes
+    # Time
 
     @override
     def tick(self) -> None:

@@ -33,9 +33,8 @@ class PlanController(SweepController):
 
     After each commit that may have let a plan continue, all plans take one more step, by a request
     among those of clients. The decision itself (`plans.advance`) plans each step anew, so no step
-    is
-    taken twice or on an outdated state. The search for moves takes longer than some placements, so
-    it runs beside them; the next step checks its results.
+    is taken twice or on an outdated state. The search for moves takes longer than some placements,
+    so it runs beside them; the next step checks its results.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class PlanController(SweepController):
         self._plans: dict[str, bool] = {}
         """Whether each plan, by name, has anything left to do."""
 
-    # What happens in the replica
+    # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""

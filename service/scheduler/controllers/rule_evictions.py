@@ -12,7 +12,7 @@ from service.model.registry.manifests import PodManifest
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.controllers.sweep_controller import SweepController
-from service.scheduler.decide.eviction_rate import watches
+from service.scheduler.decide.eviction_rate import needs_eviction_checks
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Entry, Replica
@@ -29,7 +29,7 @@ class EvictionController(SweepController):
     evicted twice or needlessly.
     """
 
-    # What happens in the replica
+    # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Take a newly loaded replica, without tentative changes."""
@@ -48,13 +48,13 @@ class EvictionController(SweepController):
     @override
     def _is_to_be_done(self) -> bool:
         replica = self._replica
-        return replica is not None and watches(replica)
+        return replica is not None and needs_eviction_checks(replica)
 
     @override
     def _advance(self) -> None:
         """Begin a sweep, if there may be pods to evict and this process holds the lease."""
         if not self._is_to_be_done:
-            self._changed = True  # by whatever comes with the next rule
+            self._changed = True  # by whatever adds the next rule
             return
         if self._closed or self._sweeping or not (self._changed or self._due):
             return

@@ -15,7 +15,7 @@ from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import StoredManifest
 
 
-def shown(replica: Replica, manifest: StoredManifest) -> bytes:
+def render_for_clients(replica: Replica, manifest: StoredManifest) -> bytes:
     """Render an object as clients see it, with the computed `status` of quotas, groups, and budgets."""
     body = manifest.render()
     match manifest:
@@ -53,7 +53,7 @@ def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAns
                 name=name,
                 uid=stored.manifest.uid,
                 resource_version=stored.revision,
-                body=shown(replica, stored.manifest),
+                body=render_for_clients(replica, stored.manifest),
             )
             for namespace, name in sorted(replica.keys(intent.kind))
             if intent.namespace in (None, namespace) and intent.name in (None, name)

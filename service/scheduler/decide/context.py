@@ -22,8 +22,7 @@ from service.scheduler.replica.replica import Replica
 Decision = Generator[None, None, A]
 """The steps of one decision. Between two steps the event loop may run other tasks, but nobody else
 may change the replica. The decision returns the answer, or raises a MoorageError, which is then the
-answer, and its changes are undone.
-"""
+answer, and its changes are undone."""
 
 T = TypeVar("T")
 
@@ -79,8 +78,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     """Whether a decision that may stop half-way should stop now."""
     not_before: datetime | None = None
     """The earliest time to commit, set by decisions that act because a time has come (protocol rule
-    P16).
-    """
+    P16)."""
     events: list[Event] = msgspec.field(default_factory=list)
     """The events of the decision, which are recorded once it is committed."""
     budget_cache: BudgetCache | None = None

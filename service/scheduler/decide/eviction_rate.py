@@ -48,6 +48,6 @@ def spend(replica: Replica, pods: int, now: datetime) -> None:
     replica.put(replace(state, recent=recent))
 
 
-def watches(replica: Replica) -> bool:
+def needs_eviction_checks(replica: Replica) -> bool:
     """Return whether any pod of a cluster may have to be evicted, or a timer stopped."""
     return bool(eviction_state(replica).timers) or replica.cluster.has_execution_rules

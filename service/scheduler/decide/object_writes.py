@@ -29,7 +29,7 @@ from service.scheduler.decide.admission.feature_gates import (
     check_scopes,
     without_features_off,
 )
-from service.scheduler.decide.admission.field_ownership import is_managed, recorded
+from service.scheduler.decide.admission.field_ownership import is_managed, record_ownership
 from service.scheduler.decide.admission.generated_names import with_name
 from service.scheduler.decide.admission.ignored_fields import warnings_of_written
 from service.scheduler.decide.admission.plan_admission import refuse_impossible, with_progress
@@ -60,13 +60,13 @@ from service.scheduler.decide.claims.volume_bindings import (
     refuse_while_in_use,
     release_volumes,
 )
-from service.scheduler.decide.computed_status import shown
+from service.scheduler.decide.computed_status import render_for_clients
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.waiting_groups import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.node_lifecycle.client_writes import (
-    conditionally_tainted,
     note_deletion,
+    taint_by_conditions,
     with_remembered_state,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -142,13 +142,13 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
         Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
     """
     meant = intent.preconditions
-    stored = stored_as_meant(context, intent.kind, intent.namespace, intent.name, meant)
+    stored = require_stored(context, intent.kind, intent.namespace, intent.name, meant)
     last = answer_with(context, stored)
     delete_stored(context, stored, intent.caller)
     return replace(last, revision=context.replica.revision)
 
 
-def stored_as_meant(
+def require_stored(
     context: DecisionContext, kind: str, namespace: str, name: str, preconditions: Preconditions
 ) -> Stored:
     """Return the stored object that a request is about.
@@ -161,7 +161,7 @@ def stored_as_meant(
     if stored is None and (kind, name) == ("Namespace", DEFAULT_NAMESPACE):
         stored = _unstored_default(context)
     if stored is None:
-        raise missing(kind, namespace, name)
+        raise not_found(kind, namespace, name)
     check_preconditions(preconditions, stored)
     return stored
 
@@ -200,7 +200,7 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
             leave_waiting(replica, key)
         elif kind == NodeManifest.kind:
             note_deletion(replica, key[1])
-        if replica.get(kind, *key) is not None:  # a claim that was made for a pod goes with it
+        if replica.get(kind, *key) is not None:  # a claim created for a pod is deleted with it
             entry = replica.delete(kind, *key)
             assert entry.before is not None
             _release(context, entry.before.manifest, None)
@@ -242,7 +242,7 @@ def upsert(
     updated = _updated(context, sent, stored, was_admitted=known)
     old = stored.manifest
     if is_managed(old):
-        updated = recorded(context, updated, old, manager)
+        updated = record_ownership(context, updated, old, manager)
     updated = _tainted(context, updated)
     if same_object(updated, old):
         return WriteResult("Unchanged", stored)
@@ -280,7 +280,7 @@ def same_object(one: AnyManifest, other: object) -> bool:
     if (
         isinstance(one, PodManifest)
         and isinstance(other, PodManifest)
-        and one.has_other_status(other)  # most updates are reports of a status
+        and one.has_other_status(other)  # most updates report a status
     ):
         return False
     mine, theirs = one.render(), other.render()
@@ -325,14 +325,14 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
     """Return the answer that shows an object as it is stored, or was before it was deleted."""
     return ObjectAnswer(
         revision=context.replica.revision,
-        body=shown(context.replica, stored.manifest),
+        body=render_for_clients(context.replica, stored.manifest),
         resource_version=stored.revision,
         created=created,
         warnings=context.answer_warnings(),
     )
 
 
-def missing(kind: str, namespace: str, name: str) -> NotFound:
+def not_found(kind: str, namespace: str, name: str) -> NotFound:
     """Return the error for an object that does not exist."""
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
@@ -361,7 +361,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
         known = _was_admitted(sent, caller)
         sent = as_created(context, sent, was_admitted=known)
         if sent.pod.node_name is None:
-            # A pod with a node is a fact: only observers can state it, and nobody can refuse it.
+            # A pod with a node is a fact: only observers can state it, and it cannot be refused.
             admit_by_policies(context.replica, sent, None)
             admit(context.replica, sent.pod, was_admitted=known)
     elif not _was_admitted(sent, caller):
@@ -407,7 +407,7 @@ def _tainted(context: DecisionContext, manifest: AnyManifest) -> AnyManifest:
     """Return a node with the taints that its conditions require, which have no manager."""
     if not isinstance(manifest, NodeManifest):
         return manifest
-    return conditionally_tainted(context.replica.config, manifest, context.now)
+    return taint_by_conditions(context.replica.config, manifest, context.now)
 
 
 def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> bool:

@@ -96,8 +96,7 @@ class IdleRecounts:
         """When all clusters were last queued for a recount."""
         self._unended: dict[str, float] = {}
         """Since when the recount of each cluster has been unfinished, possibly over several
-        starts.
-        """
+        starts."""
         self._logged_overdue: set[str] = set()
         """The clusters whose unfinished recounts have been logged."""
 
@@ -164,7 +163,7 @@ class IdleRecounts:
             return
         self._log_overdue(present.name)
         if not self._waiting and self._clock.monotonic() >= self._begun + self._pace.seconds:
-            self._wait_for_all()  # else one that is always busy would keep the others waiting
+            self._wait_for_all()  # or one that is always busy would hold up the others
         if self._waiting:
             self._waiting.insert(0, present.name)
             self._present, self._in_vain = None, 0

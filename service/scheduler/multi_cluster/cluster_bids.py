@@ -178,8 +178,7 @@ def in_order(bids: Sequence[ClusterBid], strategy: Strategy) -> list[ClusterBid]
 
     First come those that take the whole unit, then those with the fewest pods by soft constraints,
     then those with the most by preferred affinity, then those that the strategy prefers; otherwise
-    the
-    order is that of the request.
+    the order is that of the request.
     """
 
     def rank(bid: ClusterBid) -> tuple[bool, bool, int, int, float]:

@@ -3,13 +3,10 @@
 Each cluster remains a log of its own, so a choice between clusters is not a transaction. It is
 correct because a request, while it chooses and places, holds a lease for each of its namespaces on
 each of its clusters: of two requests that might choose for the same pod, or count the same pods,
-one
-waits. Meanwhile the request asks all clusters by dry runs, and has one of them place the pod like
-any
-placement there. The commit of that placement checks the leases again and keeps them until it has
-ended. So whatever stalls in between, and for however long, nothing is placed by a choice that may
-be
-out of date.
+one waits. Meanwhile the request asks all clusters by dry runs, and has one of them place the pod
+like any placement there. The commit of that placement checks the leases again and keeps them until
+it has ended. So whatever stalls in between, and for however long, nothing is placed by a choice
+that may be out of date.
 """
 
 import asyncio
@@ -48,12 +45,10 @@ LEASE = "placements-over-clusters@"
 """The prefix of a lease's name; the namespace follows."""
 ANY_NAMESPACE = "*"
 """Replaces the namespace in the lease of pods whose multi-cluster affinity counts other
-namespaces.
-"""
+namespaces."""
 LEASE_SECONDS = 15.0
 """How long a lease lasts unless renewed, and so how long others wait for a request that was
-killed.
-"""
+killed."""
 RENEW_SECONDS = 5.0
 """The age at which leases are renewed by the next step of their request."""
 RETRY_SECONDS = 0.01
@@ -82,14 +77,13 @@ class MultiClusterPlacer:
         Raises:
             NotFound: a cluster does not exist.
             Overloaded: time ran out, or the leases expired because the process or the database
-                stalled;
-                units that were placed before stay placed, and asking again returns where.
+                stalled; units that were placed before stay placed, and asking again returns where.
             Conflict: pods of one unit are in different clusters already.
             MoorageError: as `ClusterClient`.
         """
         deadline = self._clock.monotonic() + self._request_seconds_max
         if request.dry_run:
-            # Dry runs need no lease, as nothing rests on what they answer.
+            # Dry runs need no lease, as nothing depends on their answers.
             client = CLIENT.get()
 
             async def is_wanted() -> None:
@@ -129,8 +123,7 @@ class MultiClusterPlacer:
         """Hold all leases of a request, acquired in one global order, and release them.
 
         A placement of unknown outcome either keeps them until it is committed, or can no longer be
-        made
-        when they are released.
+        made when they are released.
         """
         numbers = sorted({await self._store.clusters.find(cluster) for cluster in request.clusters})
         names = {LEASE + namespace for unit in request.units for namespace, _ in unit.names}
@@ -327,7 +320,7 @@ class _Work:
             return
         first = ordered[0].results if ordered else ()
         refused: Outcome = "GroupRefused" if unit.is_group else "Unschedulable"
-        # What a dry run has promised may have been refused after all.
+        # A placement that a dry run promised may have been refused after all.
         outcomes = [refused if has_node(result) else result.outcome for result in first]
         outcomes = outcomes or ["Unschedulable"] * len(unit.indices)
         for place, (index, (namespace, name)) in enumerate(

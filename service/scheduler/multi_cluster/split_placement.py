@@ -117,8 +117,7 @@ class SplitGroupPlacement:
         """Divide the pods among clusters that take them together; return None if some are left over.
 
         All clusters are asked about all remaining pods, until each pod has its cluster: pods that
-        one
-        cluster has got may allow more in another.
+        one cluster has got may allow more in another.
         """
         sharing = _Sharing(self._request, unit, refused)
         while sharing.left:
@@ -364,7 +363,7 @@ class _Sharing:
         affine = {name for name, comparison in compared.items() if comparison.affine is not False}
         drawn = any(comparison.affine is not None for comparison in compared.values())
         if drawn and not any(comparison.affine for comparison in compared.values()):
-            return None  # They draw each other, so that they have to be in one cluster.
+            return None  # They have affinity to each other, so they need one cluster.
         allowed, soft = self._spread.judge(
             place, {name: comparison.spread for name, comparison in compared.items()}
         )

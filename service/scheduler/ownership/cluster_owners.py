@@ -12,8 +12,7 @@ from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
 """The prefix of the lease's name; the name of the group of workers that reach each other
-follows.
-"""
+follows."""
 ALL_SERVERS = "*"
 """Names all servers of a database that are configured to forward requests to each other."""
 
@@ -34,13 +33,12 @@ class ClusterOwners:
     """Knows which workers hold the clusters' leases.
 
     This is only a hint: two workers that decide one cluster are kept apart by the compare-and-swap
-    of
-    the head. A worker that gets a request for a cluster with a free lease acquires it, and renews
-    it
-    while it has the cluster in memory. After a third of a lease's time the database is asked again,
-    in the background; a request waits for the database only if nothing is known. The lease of a
-    worker that is known to be dead counts as free. So does that of one that has stalled: the first
-    worker to notice takes over, and the others learn which that is, so that they need not race.
+    of the head. A worker that gets a request for a cluster with a free lease acquires it, and
+    renews it while it has the cluster in memory. After a third of a lease's time the database is
+    asked again, in the background; a request waits for the database only if nothing is known. The
+    lease of a worker that is known to be dead counts as free. So does that of one that has stalled:
+    the first worker to notice takes over, and the others learn which that is, so that they need not
+    race.
     """
 
     def __init__(
@@ -58,8 +56,7 @@ class ClusterOwners:
 
         `lives` returns whether a worker is running, and `answers` whether it also responds. Both
         return True where nothing is known. `server` names the workers that reach each other: those
-        of
-        one server, or of all of them.
+        of one server, or of all of them.
         """
         self.own = own
         """The name of this worker, by which others find it."""
@@ -215,7 +212,7 @@ class ClusterOwners:
                 before = self._known.get(cluster)
                 claimed = await self._claim(cluster, asked_at)
                 if self._known.get(cluster) not in {None, before}:
-                    return  # It was passed on meanwhile.
+                    return  # It was handed over meanwhile.
                 self._known[cluster] = claimed
                 self._log_transition(cluster, before, claimed)
                 if claimed.holder == self.own:
@@ -254,8 +251,7 @@ class ClusterOwners:
         """Return whether another worker's lease may be taken before it expires.
 
         Two workers that only cannot reach each other would take a cluster from each other
-        repeatedly.
-        So one that has recently lost it leaves it to the other for a while.
+        repeatedly. So one that has recently lost it leaves it to the other for a while.
         """
         if holder == self.own:
             return False

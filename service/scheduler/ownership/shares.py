@@ -1,12 +1,10 @@
 """Decides which worker should decide which clusters, so that each has its share (rendezvous hashing).
 
 The lease names the worker that decides a cluster. A worker with more than its share passes some on
-to
-those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
+to those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
 Ravishankar 1998), so that a server that was away gets the same ones back. The hash alone would
-leave
-two clusters with one of two workers half of the time; so no worker gets more than its share, and
-nothing moves between workers that have theirs.
+leave two clusters with one of two workers half of the time; so no worker gets more than its share,
+and nothing moves between workers that have theirs.
 """
 
 import asyncio
@@ -35,7 +33,7 @@ def weight(cluster: str, worker: str) -> bytes:
     return hashlib.blake2b(f"{cluster}\0{known_by}".encode(), digest_size=8).digest()
 
 
-def to_pass_on(
+def clusters_to_pass_on(
     own: str, held: Iterable[str], numbers: Mapping[str, int]
 ) -> Iterator[tuple[str, str]]:
     """Yield the clusters that a worker should pass on, each with the worker that should have it.
@@ -117,7 +115,7 @@ class ClusterShares:
             except MoorageError:
                 _log.debug("Clusters stay where they are.", exc_info=True)
             except Exception:  # noqa: BLE001 - it is told
-                # Without this loop the worker would soon count as gone, and never pass anything on.
+                # Without this loop the worker would soon count as dead, and never pass anything on.
                 _log.exception("Clusters stay where they are.")
             await self._clock.sleep(self._seconds / 3)
 
@@ -128,7 +126,7 @@ class ClusterShares:
         """
         owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
         numbers = await owners.announce(self._seconds)
-        for cluster, worker in to_pass_on(owners.own, owners.held(), numbers):
+        for cluster, worker in clusters_to_pass_on(owners.own, owners.held(), numbers):
             if self._is_leaving or self._clock.monotonic() >= end:
                 return
             if await self._prepared(worker, cluster):

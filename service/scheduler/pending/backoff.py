@@ -1,10 +1,8 @@
 """Back-off: repeatedly refused pods wait between two attempts, longer each time.
 
 kube-scheduler also tries pods in back-off if it has nothing else to do. Here a few of the first
-ones
-may be tried whenever something changes, even if they were refused often, so that they get the
-chance
-that the change offers.
+ones may be tried whenever something changes, even if they were refused often, so that they get the
+chance that the change offers.
 """
 
 import heapq

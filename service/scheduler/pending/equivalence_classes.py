@@ -17,8 +17,7 @@ Order = tuple[int, str, str, str]
 
 Topic = tuple[str, Pair | None]
 """A plugin that rejected a pod, and a label of pods or nodes that its verdict depends on. None
-instead of the label means that it may depend on any label.
-"""
+instead of the label means that it may depend on any label."""
 ALL: Pair = ("", "")
 """A topic with this instead of a label has every equivalence class that the plugin rejected."""
 
@@ -80,8 +79,7 @@ class EquivalenceClass:
         """The members whose conditions state nothing yet."""
         self.stale: dict[ObjectName, None] = {}
         """The members whose conditions state outdated reasons, updated at `stale_due` (protocol
-        rule P18).
-        """
+        rule P18)."""
         self.stale_due = 0.0
         self.shown_at: float | None = None
         """When the members' conditions were last updated."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from service.engine.framework.events import ClusterEvent
 from service.scheduler.pending.equivalence_classes import ALL, EquivalenceClass, Topic, topics_of
-from service.scheduler.pending.queueing_hints import EVERYTHING, helps, labels_of, turned_by
+from service.scheduler.pending.queueing_hints import EVERYTHING, helps, labels_of, plugins_turned_by
 from service.scheduler.protocol.pending_attempts import Refused
 
 
@@ -15,8 +15,7 @@ class QueueingHintIndex:
         self._by_topic: dict[Topic, dict[EquivalenceClass, None]] = {}
         self._groups: dict[EquivalenceClass, None] = {}
         """The groups that were refused although they have enough members: any event may help
-        them.
-        """
+        them."""
 
     def put(self, equivalence: EquivalenceClass, refused: Refused) -> None:
         """Index an equivalence class of single pods by what its refusal depends on."""
@@ -42,7 +41,7 @@ class QueueingHintIndex:
         self, event: ClusterEvent, everybody: Iterable[EquivalenceClass]
     ) -> list[EquivalenceClass]:
         """Return the classes that an event may help, and perhaps others, or `everybody` if any may be."""
-        plugins = turned_by(event)
+        plugins = plugins_turned_by(event)
         if plugins is None:
             return list(everybody)
         rejected = [

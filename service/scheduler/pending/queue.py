@@ -6,10 +6,9 @@
               └────────────────────┴── a change that can help ── UNSCHEDULABLE
 
 Pods that no rule can distinguish form an *equivalence class*: what is decided about one holds for
-all
-until something changes, so ten thousand equal pods cost one attempt. The pods of a class are tried
-in
-order. The members of a group form one equivalence class, too: its first pod represents them all.
+all until something changes, so ten thousand equal pods cost one attempt. The pods of a class are
+tried in order. The members of a group form one equivalence class, too: its first pod represents
+them all.
 
 The queue does no I/O and has no clock: it is filled from the replica, follows the changes in the
 log, and gets the time as an argument. It can be dropped at any moment and rebuilt from the pods
@@ -79,9 +78,7 @@ class PendingQueue:
         """The group of each pod that one request asked to be placed all or none."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
         """The classes that are tried again at a time: groups, whose message changes then, and pods
-        that wait
-        for the eviction budget.
-        """
+        that wait for the eviction budget."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
@@ -94,7 +91,7 @@ class PendingQueue:
         for pod in pods:
             self._put(pod)
 
-    # Which pods wait
+    # Pods
 
     def __len__(self) -> int:
         return len(self._equivalence_of)
@@ -129,7 +126,7 @@ class PendingQueue:
             return True
         return self._updates.are_due(now)
 
-    # What changes
+    # Changes
 
     def observe(self, entries: Sequence[Entry]) -> None:
         """Follow changes that are in the log."""
@@ -203,7 +200,7 @@ class PendingQueue:
 
     def _change_equivalence(self, equivalence: EquivalenceClass, revision: int) -> None:
         equivalence.changed, equivalence.failures = revision, 0
-        # Which reasons the conditions have to say is known after the next attempt.
+        # The next attempt determines the reasons for the conditions.
         self._updates.drop(equivalence)
         if equivalence.state in (State.UNSCHEDULABLE, State.BACKOFF):
             self._activate(equivalence)
@@ -232,7 +229,7 @@ class PendingQueue:
             return
         equivalence = self._equivalence_of.get(entry.key)
         if equivalence is not None and after is not None:
-            # There is room for pods like this one.
+            # A pod like these was placed, so they may fit, too.
             equivalence.failures, equivalence.refused = 0, None
         self._remove(entry.key)
 
@@ -250,7 +247,7 @@ class PendingQueue:
                 o for key, o in equivalence.members.items() if key not in self._taken
             )
             self._sort_in(equivalence)
-        self.sort_anew()  # Which pods wait with a group depends on the known schedulers.
+        self.sort_anew()  # The known schedulers determine which pods wait with a group.
 
     def sort_anew(self) -> None:
         """Sort all pods into their classes, and the classes in order, again."""
@@ -279,14 +276,14 @@ class PendingQueue:
         identity: object = group or (
             pod.namespace,
             manifest.template.spec_json,
-            # Rules of the pod that are not in its spec.
+            # Rules of the pod outside its spec.
             annotation_of(pod.spec),
             frozenset(pod.labels.items()),
             pod.required_node_name,
             pod.controller,
             pod.name if any(volume.ephemeral is not None for volume in pod.spec.volumes) else None,
             pod.device_claims,
-            # Room that is kept for one pod is not there for others that are equal to it.
+            # Room nominated for one pod is not available to equal pods.
             pod.nominated_node_name and pod.name,
         )
         key = (pod.namespace, pod.name)
@@ -294,7 +291,7 @@ class PendingQueue:
         known = self._equivalence_of.get(key)
         if known and known.identity == identity and known.members[key] == order:
             self._pods[key] = manifest
-            return  # Only what no rule reads has changed, such as its own condition.
+            return  # Only fields that no rule reads have changed, such as its own condition.
         self._remove(key)
         self._pods[key] = manifest
         equivalence = self._equivalences.get(identity)
@@ -319,7 +316,7 @@ class PendingQueue:
         equivalence.stale.pop(key, None)
         self._taken.pop(key, None)
         if equivalence.state is State.ACTIVE:
-            # The pod may have been the one by which the equivalence class was known.
+            # The pod may have been the head of its equivalence class.
             self._enter(equivalence)
         if not equivalence.members:
             self._forget(equivalence)
@@ -349,7 +346,7 @@ class PendingQueue:
             equivalence.state = State.ACTIVE
             self._enter(equivalence)
 
-    # What is tried
+    # Attempts
 
     def take(self, count_max: int, now: float) -> Attempts:
         """Return the pods to try next, and condition updates: at most `count_max` in total.
@@ -402,7 +399,7 @@ class PendingQueue:
                 self._enter(equivalence)
         tried = refusals.keys() | attempts.tries
         for key in refusals.keys() & self._equivalence_of.keys():
-            # This pod was tried with the member that stood for their group.
+            # This pod was tried with the member that represents their group.
             self._equivalence_of[key].new.pop(key, None)
         for equivalence, refused in refused_classes.items():
             if equivalence.state is State.ACTIVE:
@@ -466,7 +463,7 @@ class PendingQueue:
         if head is not None:
             heapq.heappush(self._active, (head, next(self._numbers), equivalence))
 
-    # What is refused, and what wakes it
+    # Refusals
 
     def _refuse(
         self,
@@ -499,7 +496,7 @@ class PendingQueue:
     ) -> None:
         """Record the refusal of a group, which any event may help unless members are missing."""
         if refused.reasons.keys() == {MEMBERS}:
-            equivalence.failures = 0  # Members are missing, so no node was searched for.
+            equivalence.failures = 0  # Members are missing, so no nodes were searched.
         else:
             self._index.put_group(equivalence)
         self._updates.note(equivalence, refused, tried, now)

@@ -49,7 +49,7 @@ _BESIDES_PLUGINS: Mapping[Change, frozenset[str]] = {
 EVERYTHING = ClusterEvent(None)
 
 
-def turned_by(event: ClusterEvent) -> frozenset[str] | None:
+def plugins_turned_by(event: ClusterEvent) -> frozenset[str] | None:
     """Return the plugins whose rejections an event can change, or None for all."""
     if event.change is None:
         return None
@@ -86,11 +86,11 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
                 previous, after.kept if isinstance(after, DeclaredManifest) else None
             )
         case PodGroupManifest() | WaitingGroup():
-            return []  # The queue itself follows which pods wait with each other.
+            return []  # The queue itself tracks which pods wait for each other.
         case MoveReservation():
             return _room_open(before, after)
         case NodeState():
-            return []  # What changes for pods is in the node's own change.
+            return []  # The node's own change has everything that matters to pods.
         case _:
             return [EVERYTHING if entry.kind == "Cluster" else ClusterEvent(Change.ADMISSION)]
 

@@ -7,7 +7,7 @@ from service.model.core.errors import Compacted, FieldError, InvalidManifest
 from service.model.core.primitives import CLUSTER_KIND
 from service.model.log.commit import ObjectRow
 from service.model.log.history import PastChanges, PastKey, PastSelection, PastState
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.planner.past_explanation import PastObject
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.limits import Limits
@@ -52,7 +52,7 @@ class PastExplanation:
         if index.unknown or at < index.reach:
             raise _compacted(revision)
         if not index.keys:
-            raise missing("Pod", of.namespace, of.name)
+            raise not_found("Pod", of.namespace, of.name)
         rows = await store.history.objects(self._cluster_id, "Pod", index.keys)
         if rows is None:
             raise _compacted(revision)

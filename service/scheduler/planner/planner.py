@@ -55,8 +55,7 @@ T = TypeVar("T")
 _PAUSE_SECONDS = 0.001
 """The pause after each slice: the server's other threads get the interpreter at once then, not only
 after the five milliseconds after which Python takes it from a running thread. The event loop counts
-in milliseconds, and treats half of one as none.
-"""
+in milliseconds, and treats half of one as none."""
 
 
 class Planner:
@@ -303,7 +302,7 @@ class Planner:
         while True:
             end = self._clock.monotonic() + self._limits.plan_slice_seconds
             try:
-                next(steps)  # However slow the machine is, each slice gets on.
+                next(steps)  # However slow the machine is, each slice makes progress.
                 while self._clock.monotonic() < end:
                     next(steps)
             except StopIteration as stop:
@@ -327,8 +326,7 @@ class Planners:
 
     They answer requests that change nothing, and that placements must not wait for. An empty plan,
     decided among placements, brings a cluster's replica to the head; then the work is done on a
-    second
-    replica.
+    second replica.
     """
 
     def __init__(  # noqa: PLR0913 - all that they need of the world, by name
@@ -437,7 +435,7 @@ class Planners:
         loop = await self._loop_of(cluster)
         task = asyncio.create_task(work(self.of(loop.cluster_id), loop))
         self._keep(task)
-        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
+        # Work of a cancelled caller ends in order, or its replica would have to be dropped.
         return await asyncio.shield(task)
 
     def of(self, cluster_id: int) -> Planner:

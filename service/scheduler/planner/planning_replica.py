@@ -7,7 +7,7 @@ and then follows the changes that the first one has committed. Only one thread c
 from collections.abc import Generator, Sequence
 
 from service.model.registry.manifests import TemplateCache
-from service.scheduler.replica.copying import copying
+from service.scheduler.replica.copying import copy_replica
 from service.scheduler.replica.replica import Entry, Replica
 
 _STEP_ENTRIES = 20
@@ -35,7 +35,7 @@ class PlanningReplica:
         self._source = self._replica = None
         self.wants_new_pods, self._behind = False, []
 
-    # What it hears of the first replica
+    # Changes of the first replica
 
     def on_loaded(self, replica: Replica) -> None:
         """Drop this replica if the first one was reloaded, as it copies another one."""
@@ -59,7 +59,7 @@ class PlanningReplica:
             self.drop()
             self._source, self.wants_new_pods = source, True
             revision = source.committed_revision
-            replica = yield from copying(source.committed_objects(), self._templates)
+            replica = yield from copy_replica(source.committed_objects(), self._templates)
             replica.arrive(revision)
             if self._source is source:
                 self._replica = replica

@@ -24,12 +24,12 @@ from service.scheduler.decide.admission.plan_admission import (
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
-from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
+from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parse_time
 from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
-    evicted,
     reasons_in,
     record_evicted,
+    with_eviction,
 )
 from service.scheduler.plans.drain.cordon import plans_in
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, stays, units_of
@@ -129,7 +129,7 @@ class _Advance:
             self._replica.put(with_status(plan, status))
 
     def _forget_in_time(self, plan: DeclaredManifest, status: PlanProgress) -> None:
-        since = parsed(status.ended_at) if status.ended_at else self._now
+        since = parse_time(status.ended_at) if status.ended_at else self._now
         end = since + timedelta(seconds=self._context.limits.plan_kept_seconds)
         if end > self._now:
             self._look_again(end)
@@ -240,7 +240,7 @@ class _Advance:
             self._replica.end_reservation((manifest.namespace, manifest.name))
             return
         message = f"Replace: the plan {plan} replaces it"
-        self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
+        self._replica.put(with_eviction(self._context, manifest, EVICTION_REASON, message))
         record_evicted(self._context, manifest, "Replace", message)
 
     def _next_wave(
@@ -297,7 +297,7 @@ class _Advance:
 
     def _evict(self, manifest: PodManifest) -> None:
         message = f"Drain: node {manifest.pod.node_name} is drained"
-        self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
+        self._replica.put(with_eviction(self._context, manifest, EVICTION_REASON, message))
         record_evicted(self._context, manifest, "Drain", message)
         self.evicted += 1
 

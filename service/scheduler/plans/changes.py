@@ -19,10 +19,10 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.selection import (
+    field_error,
     namespaces_of,
     nodes_of,
     pods_of,
-    refused,
 )
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import (
@@ -96,11 +96,11 @@ def _displace(editor: ForkEditor, node_name: str) -> None:
             continue
         manifest = replica.pod(pod.namespace, pod.name)
         assert manifest is not None
-        replica.put(unbound(manifest))
+        replica.put(without_node(manifest))
         editor.displaced.append(DisplacedPod((pod.namespace, pod.name), node_name))
 
 
-def unbound(manifest: PodManifest) -> PodManifest:
+def without_node(manifest: PodManifest) -> PodManifest:
     """Return a pod as waiting for a node, without its status, which says that it is scheduled."""
     pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
     return replace(manifest, pod=pod, status=None)
@@ -152,7 +152,7 @@ def _add_nodes(editor: ForkEditor, change: AddNodes) -> Steps[int]:
     for index in range(change.count):
         name = f"{template.name}-{index}"
         if editor.fork.replica.get("Node", "", name) is not None:
-            raise refused("template.metadata.name", f"would name a node that is there: {name}")
+            raise field_error("template.metadata.name", f"would name a node that is there: {name}")
         labels = {**template.labels, HOSTNAME: name}
         if domains is not None:
             labels[domains.key] = domains.values[index % len(domains.values)]

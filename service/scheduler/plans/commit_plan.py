@@ -1,10 +1,8 @@
 """Makes a plan and carries it out in one decision, and so in one commit.
 
 Like every decision, it rests on exactly the state that it extends. So nothing has to be checked
-again
-between planning and execution, and after a lost race the plan is made anew. A plan that its caller
-has
-seen before is carried out only if it is still the same.
+again between planning and execution, and after a lost race the plan is made anew. A plan that its
+caller has seen before is carried out only if it is still the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +16,7 @@ from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.placing.placement_request import place_pods
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.make_plan import plan_among_placements
-from service.scheduler.plans.selection import pods_of, refused
+from service.scheduler.plans.selection import field_error, pods_of
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
 from service.scheduler.protocol.plans import (
@@ -74,22 +72,22 @@ def _refuse_others(context: DecisionContext, plan: MakePlan) -> None:
     for index, change in enumerate(plan.changes):
         if not isinstance(change, RemovePods):
             message = "cannot be committed; only RemovePods can"
-            raise refused(f"changes[{index}].op", message, type(change).__name__)
+            raise field_error(f"changes[{index}].op", message, type(change).__name__)
     if isinstance(plan.goal, Fit):
-        raise refused("goal.type", "only tells what would help, so there is nothing to commit")
+        raise field_error("goal.type", "only tells what would help, so there is nothing to commit")
     if isinstance(plan.goal, Rebalance):
-        raise refused("goal.type", "only tells which moves would help, so nothing is committed")
+        raise field_error("goal.type", "only tells which moves would help, so nothing is committed")
     if isinstance(plan.goal, Drain | Replace):
-        raise refused("goal.type", "is carried out by a plan that is kept, not by one commit")
+        raise field_error("goal.type", "is carried out by a plan that is kept, not by one commit")
     if isinstance(plan.goal, Place) and plan.goal.displaced:
-        raise refused("goal.displaced", "cannot be committed, as no node is removed")
+        raise field_error("goal.displaced", "cannot be committed, as no node is removed")
     if isinstance(plan.goal, Remove) and plan.goal.count > context.limits.plan_committed_max:
         raise _too_many(context, plan.goal.count)
 
 
 def _too_many(context: DecisionContext, pods: int) -> InvalidManifest:
     most = context.limits.plan_committed_max
-    return refused("goal", f"is about {pods} pods, over the limit of {most} in one commit")
+    return field_error("goal", f"is about {pods} pods, over the limit of {most} in one commit")
 
 
 def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey]) -> None:

@@ -7,7 +7,7 @@ steps: to undo the loss of a zone at once would take as long as thousands of pla
 from msgspec.structs import replace
 
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.replica.copying import copying
+from service.scheduler.replica.copying import copy_replica
 from service.scheduler.replica.replica import Mark, Replica
 from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
 
@@ -73,11 +73,10 @@ class Fork:
         """Set another configuration.
 
         Most settings affect how everything is compiled, so another replica is built with it, step
-        by
-        step, from the present objects.
+        by step, from the present objects.
         """
         now = self.replica
-        replica = yield from copying(
+        replica = yield from copy_replica(
             {kind: now.objects(kind) for kind in now.kinds}, self.context.templates, manifest
         )
         replica.cluster.devices.questions = now.cluster.devices.questions

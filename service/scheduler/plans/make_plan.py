@@ -47,8 +47,7 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
 
     Raises:
         InvalidManifest, NotFound, PodDiffers, Forbidden: a change cannot be made, or the pods of
-            the
-            goal cannot be placed as they were sent.
+            the goal cannot be placed as they were sent.
     """
     fork = Fork(context)
     try:

@@ -20,7 +20,7 @@ from service.scheduler.decide.placing.pod_placement import (
 )
 from service.scheduler.plans.changes import DisplacedPod
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.selection import refused
+from service.scheduler.plans.selection import field_error
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.placements import Explain, PlacementResult
 from service.scheduler.protocol.plans import Place, PlanStep, Unplaced
@@ -65,7 +65,7 @@ def goal_pods_of(
             sorted((goal_pod for goal_pod in portion if goal_pod is not None), key=itemgetter(0))
         )
         yield
-    # Sorting some ten thousand pods at once would keep everybody else waiting.
+    # Sorting ten thousand pods at once would hold up all other tasks.
     ordered: list[GoalPod] = []
     for _, goal_pod in merge(*runs, key=itemgetter(0)):
         ordered.append(goal_pod)
@@ -117,7 +117,7 @@ class PlacePlan:
     def place(self, goal_pods: Sequence[GoalPod]) -> Steps[None]:
         """Place the pods one after the other, but the members of a group together."""
         context = self._fork.context
-        for members in together(goal_pods):
+        for members in by_group(goal_pods):
             if context.is_late():
                 self._leave(members, "SecondsOver", "It was not tried: the plan's time was over.")
             elif self._exceeds(members):
@@ -132,14 +132,14 @@ class PlacePlan:
         return self._moves_left is not None and moves > self._moves_left
 
     def _leave(self, members: Sequence[GoalPod], reason: str, message: str) -> None:
-        self.unplaced += [unplaced(goal_pod, reason, message) for goal_pod in members]
+        self.unplaced += [unplaced_goal_pod(goal_pod, reason, message) for goal_pod in members]
 
     def _place_one(self, goal_pod: GoalPod) -> Steps[None]:
         context, candidate = self._fork.context, goal_pod.candidate
         key = pod_signature(context.replica.cluster, candidate.pod) if self._refused else None
         known = self._refused.get(key)
         if known is not None and candidate.stored is not None:
-            self.unplaced.append(unplaced(goal_pod, known.reason, known.message))
+            self.unplaced.append(unplaced_goal_pod(goal_pod, known.reason, known.message))
             return
         result = place_pod(context, self._asked, candidate)
         self._note(goal_pod, result)
@@ -177,7 +177,9 @@ class PlacePlan:
 
     def _note_refused(self, goal_pod: GoalPod, result: PlacementResult) -> None:
         context, pod = self._fork.context, goal_pod.candidate.pod
-        result_of_pod = unplaced(goal_pod, result.reason or result.outcome, result.message or "")
+        result_of_pod = unplaced_goal_pod(
+            goal_pod, result.reason or result.outcome, result.message or ""
+        )
         if result.outcome == "Unschedulable" and goal_pod.group is None:
             self._refused[pod_signature(context.replica.cluster, pod)] = result_of_pod
         self.unplaced.append(self._explaining.of(pod, result_of_pod))
@@ -202,7 +204,7 @@ class Explainer:
         return result if explanation is None else replace(result, explanation=explanation)
 
 
-def unplaced(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
+def unplaced_goal_pod(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
     """Return the result of a pod that gets no node."""
     pod = goal_pod.candidate.pod
     return Unplaced(
@@ -214,7 +216,7 @@ def unplaced(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
     )
 
 
-def together(goal_pods: Sequence[GoalPod]) -> Iterator[list[GoalPod]]:
+def by_group(goal_pods: Sequence[GoalPod]) -> Iterator[list[GoalPod]]:
     """Yield single pods, and the members of each group at the position of the first."""
     groups: dict[GroupRef, list[GoalPod]] = {}
     for goal_pod in goal_pods:
@@ -235,4 +237,6 @@ def refuse_too_many(context: DecisionContext, goal_pods: Sequence[GoalPod], path
     """
     most = context.limits.plan_pods_max
     if len(goal_pods) > most:
-        raise refused(path, f"asks for {len(goal_pods)} pods, over the limit of {most} in one plan")
+        raise field_error(
+            path, f"asks for {len(goal_pods)} pods, over the limit of {most} in one plan"
+        )

@@ -7,7 +7,7 @@ from service.model.core.selectors import matches
 from service.model.nodes.namespaces import NamespaceManifest
 from service.model.registry.manifests import DEFAULT_NAMESPACE, NodeManifest, PodManifest
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.plans.fork import Fork
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Domains, Selection
@@ -59,7 +59,7 @@ def namespaces_of(fork: Fork, selection: Selection, caller: Caller) -> list[Name
     for name in selection.names or ():
         _require_placing(caller, name)
         if fork.replica.get("Namespace", "", name) is None:
-            raise missing("Namespace", "", name)
+            raise not_found("Namespace", "", name)
     reaches = _reach(caller)
     return sorted(
         (
@@ -136,7 +136,7 @@ def _is_chosen(fork: Fork, selection: Selection, pod: PodManifest) -> bool:
 def _node(fork: Fork, name: str) -> NodeManifest:
     stored = fork.replica.get("Node", "", name)
     if stored is None:
-        raise missing("Node", "", name)
+        raise not_found("Node", "", name)
     assert isinstance(stored.manifest, NodeManifest)
     return stored.manifest
 
@@ -144,7 +144,7 @@ def _node(fork: Fork, name: str) -> NodeManifest:
 def _pod(fork: Fork, namespace: str, name: str) -> PodManifest:
     pod = fork.replica.pod(namespace, name)
     if pod is None:
-        raise missing("Pod", namespace, name)
+        raise not_found("Pod", namespace, name)
     return pod
 
 
@@ -158,7 +158,7 @@ def _require_placing(caller: Caller, namespace: str) -> None:
     caller.require("place", namespace, "a plan changes only what its caller may place.")
 
 
-def refused(path: str, message: str, value: object = None) -> InvalidManifest:
+def field_error(path: str, message: str, value: object = None) -> InvalidManifest:
     """Return the error for one field of a plan."""
     shown = value if isinstance(value, str | int) else None
     return InvalidManifest([FieldError(path, message, shown)])

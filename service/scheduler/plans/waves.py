@@ -1,9 +1,8 @@
 """Moves pods off nodes in waves, tried on a fork.
 
 The pods of a wave are evicted at once, and their replacements are placed before the next wave
-begins.
-No wave takes more than disruption budgets allow, and after it no rule is broken that was not broken
-before. A pod that leaves frees its room at once, so no pod occupies two nodes.
+begins. No wave takes more than disruption budgets allow, and after it no rule is broken that was
+not broken before. A pod that leaves frees its room at once, so no pod occupies two nodes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +22,7 @@ from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.decide.status.references import pod_named
 from service.scheduler.plans.broken_rules import AffectedPods, BrokenRules
-from service.scheduler.plans.changes import unbound
+from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import DrainUnit
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.protected_pods import is_protected
@@ -108,7 +107,7 @@ class Waves:
         for pod in leaving:
             if group_of(pod) is None:
                 start = self._fork.try_out()
-                unbound_pod = unbound(pod)
+                unbound_pod = without_node(pod)
                 unbound_pod = replace(unbound_pod, pod=replace(unbound_pod.pod, terminating=False))
                 self._fork.replica.put(unbound_pod)
                 result = place_pod(self._fork.context, _ASKED, Candidate(unbound_pod, unbound_pod))
@@ -142,11 +141,13 @@ class Waves:
             start = self._fork.try_out()
             moved, moves = yield from self._move([unit])
             broken = yield from self._broken_by(moves, start)
-            if broken is None:  # Now it is known; the fork is as it was.
+            if broken is None:  # It is known now; the fork is unchanged.
                 moved, moves = yield from self._move([unit])
                 broken = yield from self._broken_by(moves, start)
             if broken:
-                self.blocked[unit] = breaking(broken[0], {pod.namespace for pod in unit.pods})
+                self.blocked[unit] = blocked_by_rule(
+                    broken[0], {pod.namespace for pod in unit.pods}
+                )
             elif moves:
                 self._accept(moved)
                 return moves
@@ -242,11 +243,13 @@ class Waves:
         Pods of different nodes differ, as each is placed as if it had left its own.
         """
         pod = unit.pods[0].pod
-        return pod.node_name, pod_signature(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
+        return pod.node_name, pod_signature(
+            self._fork.replica.cluster, without_node(unit.pods[0]).pod
+        )
 
     def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context
-        unbound_pods = [unbound(pod) for pod in unit.pods]
+        unbound_pods = [without_node(pod) for pod in unit.pods]
         for pod in unbound_pods:
             context.replica.put(pod)
         candidates = [Candidate(pod, pod) for pod in unbound_pods]
@@ -300,7 +303,7 @@ def blocked_by_budget(budget: str) -> Blocked:
     return Blocked("DisruptionBudget", message, budget)
 
 
-def breaking(violation: Violation, namespaces: set[str]) -> Blocked:
+def blocked_by_rule(violation: Violation, namespaces: set[str]) -> Blocked:
     """Return the reason that a rule, which would break without them, keeps pods on their nodes."""
     pod = violation.pod
     owner = pod_named(pod.namespace, pod.name, namespaces)

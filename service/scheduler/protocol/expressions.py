@@ -38,10 +38,8 @@ def until_unanswered(
     """Run a decision, and end it early once it has met an unanswered question.
 
     It continues for as many steps as it took to reach the first open question, so that questions
-    about
-    many objects are answered together. Its result, including any error, is discarded, as it may
-    depend
-    on unknown answers.
+    about many objects are answered together. Its result, including any error, is discarded, as it
+    may depend on unknown answers.
 
     Raises:
         Unanswered: the decision has met an unanswered question.

@@ -172,8 +172,7 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
 
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
-    """Whether some of their names are still to be generated
-    (`service.model.core.generate_name`).
+    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
     """
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
@@ -196,8 +195,7 @@ class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
     object: Applicable | Deletion | InvalidManifest | Forbidden
     kind: str | None = None
     """The kind that an invalid line names, as far as it can be read; a valid line has it in its
-    object.
-    """
+    object."""
     namespace: str | None = None
     name: str | None = None
 
@@ -268,8 +266,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
 
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
-    """Whether some of their names are still to be generated
-    (`service.model.core.generate_name`).
+    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
     """
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
@@ -281,9 +278,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     explain: Explain = "None"
     preemption: Preemption = "Never"
     """Propose: report which pods would have to leave which node for a pod that fits nowhere; Evict:
-    evict
-    them.
-    """
+    evict them."""
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
     budgets_as_given: bool = False
@@ -298,8 +293,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """If given, all the pods or none are only reserved, for a split group."""
     extender_verdicts: Mapping[ObjectName, ExtenderVerdict] | None = None
     """Extender verdicts by pod, or None if extenders are not asked: pods that need them then get no
-    node.
-    """
+    node."""
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
@@ -352,8 +346,7 @@ class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
     """The revision that last changed the pod as the node saw it, its `metadata.resourceVersion`."""
     node_name: str | None = None
     """The node that asks, or None for any: an unchanged pod is still on the node where it was
-    seen.
-    """
+    seen."""
 
 
 class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -459,9 +452,7 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """Returns the database's time now, or a moment ago (protocol rule P16). It is read each time
-    the
-    intent is decided, so that a timer started by this decision cannot begin too early.
-    """
+    the intent is decided, so that a timer started by this decision cannot begin too early."""
 
 
 class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Every limit of the scheduler, in one place."""
+"""All limits of the scheduler."""
 
 import msgspec
 
@@ -6,22 +6,24 @@ from service.model.log.commit import BYTES_PER_COMMIT_MAX, CHANGES_PER_COMMIT_MA
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds on time, memory and work; none of them changes what is decided."""
+    """Limits on time, memory, and work; none of them changes what is decided."""
 
     pending_answers_seconds: float = 1.0
-    """How long the attempts of pending pods wait for expressions; then the other pods are tried alone."""
+    """How long the attempts of pending pods wait for expressions; after that the other pods are
+    tried alone."""
     inbox_requests_max: int = 10_000
     """How many requests of one cluster may wait; more are refused as Overloaded."""
     request_seconds_max: float = 30.0
-    """How long a request may wait, be decided and be tried again before it is answered Overloaded."""
+    """How long a request may wait, be decided, and be retried before it is answered Overloaded."""
     dry_run_seconds: float = 0.5
-    """How long a dry run is decided among placements; if it takes longer, it is decided beside them."""
+    """How long a dry run is decided among placements; beyond that, it is decided beside them."""
     slice_seconds: float = 0.02
-    """How long decisions may run before other tasks of the event loop get their time."""
+    """How long decisions may run before other tasks of the event loop get their turn."""
     locked_slice_seconds: float = 0.05
     """How long decisions may take while the head is locked (P6)."""
     locked_seconds_max: float = 0.75
-    """How long a single one may take then; the database ends a transaction that is idle for a second."""
+    """How long a single decision may take then; the database ends a transaction that is idle for a
+    second."""
     batch_changes_max: int = CHANGES_PER_COMMIT_MAX
     batch_bytes_max: int = BYTES_PER_COMMIT_MAX
     batch_requests_max: int = 1_000
@@ -29,19 +31,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     load_rows: int = 2_000
     """How many objects one SQL statement of a load reads (P13)."""
     attempts_before_lock: int = 3
-    """How often a request may lose its race before it is decided with the head locked (P6)."""
+    """How often a request may lose its race before it is decided with the head locked (protocol
+    rule P6)."""
     contended_share: float = 0.5
-    """If a loop has lost this share of its last races, one lost race is enough for the lock."""
+    """If a loop has lost this share of its recent races, one lost race is enough for the lock."""
     attempts_max: int = 100
     """How often one request is decided before it is answered Overloaded."""
     settle_attempts_max: int = 30
-    """How often to ask for an unknown outcome before the answer is OutcomeUnknown (P4)."""
+    """How often to query an unknown outcome before the answer is OutcomeUnknown (protocol rule
+    P4)."""
     settle_pause_seconds: float = 0.1
     poll_seconds: float = 0.25
-    """How often a loop without work looks for changes of others."""
+    """How often an idle loop polls for changes by other processes."""
     unreadable_seconds: float = 5.0
-    """How soon a cluster with an object that cannot be read is loaded again; until then its requests are
-    refused at once."""
+    """How soon a cluster with an unreadable object is reloaded; until then its requests are refused
+    at once."""
     idle_seconds_max: float = 600.0
     """After how long without requests a cluster is dropped from memory."""
     apply_objects_max: int = 10_000
@@ -49,61 +53,63 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     explained_pairs_max: int = 2_000_000
     """How many pairs of a pod and a node one request may have explained in full."""
     list_wait_seconds: float = 0.25
-    """How long a list with filters waits for the replica; then it reads the tables."""
+    """How long a list with filters waits for the replica before it reads the tables."""
     plan_changes_max: int = 100
     """How many changes one plan may have."""
     plan_nodes_max: int = 10_000
     """How many nodes one plan may add."""
     plan_pods_max: int = 100_000
-    """How many pods one plan may place, displaced ones included."""
+    """How many pods one plan may place, including displaced ones."""
     plan_steps_shown_max: int = 100_000
     """How many steps an answer may have."""
     plan_committed_max: int = 1_000
-    """How many pods a plan may be about that is carried out in one commit."""
+    """How many pods a plan that is carried out in one commit may have."""
     plan_seconds_max: float = 30.0
-    """How long one plan may take; what is not placed by then is told as not tried."""
+    """How long one plan may take; pods not placed by then are reported as not tried."""
     plan_slice_seconds: float = 0.003
-    """How long planning may run on a fork before other tasks of the event loop get their time."""
+    """How long planning may run on a fork before other tasks of the event loop get their turn."""
     plan_patience_seconds: float = 0.01
     """How long planning waits at most, after each slice, for other requests of its cluster."""
     plan_explained_pairs_max: int = 500_000
-    """How many pairs of a pod and a node one plan explains; further pods have their message alone."""
+    """How many pairs of a pod and a node one plan explains; further pods only have a message."""
     plans_waiting_max: int = 20
     """How many plans of one cluster may run or wait in this process; more are refused as Overloaded."""
     plan_evictions_max: int = 50
-    """How many pods one step of a plan that is kept evicts at most, in one commit."""
+    """How many pods one step of a stored plan evicts at most, in one commit."""
     plan_look_seconds: float = 1.0
-    """How long after a step that evicted nobody the next one comes, if something has changed meanwhile."""
+    """How soon a step that evicted nothing is followed by the next, if something has changed."""
     plan_moves_max: int = 10
-    """How many moves of a plan that is kept are under way at once."""
+    """How many moves of a stored plan are in progress at once."""
     plan_reservation_seconds: float = 300.0
-    """How long room is kept for what comes in place of a pod that was evicted for a move."""
+    """How long room is reserved for the replacement of a pod that was evicted for a move."""
     group_reservation_seconds: float = 30.0
-    """How long nodes are reserved for a group in several clusters whose request was interrupted."""
+    """How long nodes are reserved for a split group whose request was interrupted."""
     plan_kept_seconds: float = 3600.0
-    """How long a plan that has ended is kept."""
+    """How long a finished plan is stored."""
     repair_seconds_max: float = 1.0
     """How long the search for the repairs of one pod may take."""
     repair_trials_max: int = 1_000
-    """How many changes are tried out in one search."""
+    """How many changes one search for repairs tries."""
     repair_removals_max: int = 8
-    """After how many different changes it is sought which pods would have to leave besides."""
+    """After how many different changes a search for repairs looks for pods to evict in addition."""
     repair_nodes_max: int = 4
-    """On how many nodes it is sought then."""
+    """On how many nodes it looks for them."""
     plan_small_pods_max: int = 16
-    """Plans for at most so many pods, without other changes, are decided among placements."""
+    """Plans for at most this many pods, without other changes, are decided among placements."""
     past_changes_max: int = 100_000
-    """How many changes of the log are looked at to find what was at an earlier revision."""
+    """How many changes of the log are read to find the state at an earlier revision."""
     past_states_max: int = 20_000
-    """How many objects may be put back to what they were, for an explanation as of an earlier revision."""
+    """How many objects may be restored to their earlier state for an explanation of an earlier
+    revision."""
     plan_forks_max: int = 4
-    """The number of clusters of which this process keeps a fork for plans; the least recently used is dropped."""
+    """How many clusters this process has a fork of for plans; the least recently used is
+    dropped."""
     plan_fork_idle_seconds: float = 300.0
     """After how long without plans a fork is dropped from memory."""
     plan_fork_behind_max: int = 100_000
-    """How many changes of the cluster a fork that is not used may be behind before it is dropped."""
+    """How many changes an unused fork may lag behind before it is dropped."""
     field_managers_max: int = 50
-    """How many managers one object may have."""
+    """How many field managers one object may have."""
     managed_fields_max: int = 20_000
     """How many fields the managers of one object may have together."""
     watchers_max: int = 1_000
@@ -114,69 +120,69 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     objects_max: int = 2_000_000
     """How many objects one cluster may have."""
     watch_ring_changes: int = 10_000
-    """How many recent changes of a watched cluster are kept in memory for all its watches."""
+    """How many recent changes of a watched cluster are held in memory for all its watches."""
     watch_ring_bytes: int = 16 * 1024 * 1024
     watch_page_changes: int = 250
     """About how many changes a watch takes at once; commits are never divided."""
     watch_page_bytes: int = 256 * 1024
     """About how many bytes of objects a watch takes at once, unless a single commit has more."""
     watch_page_readers_max: int = 4
-    """How many watches that are behind the ring may read the log at the same time."""
+    """How many watches behind the ring may read the log at the same time."""
     watch_pause_seconds: float = 0.005
     """The least time between two reads of a watched log."""
     log_keep_seconds: float = 3600.0
-    """How old a change has to be before it may be removed from the log."""
+    """How old a change has to be before it may be compacted."""
     log_keep_changes: int = 100_000
-    """How many of the last changes stay in the log, however old they are."""
+    """How many of the last changes are never compacted."""
     answers_keep_seconds: float = 86_400.0
-    """How long the answer to an idempotency key is kept (P11)."""
+    """How long the answer to an idempotency key is stored (protocol rule P11)."""
     audit_keep_seconds: float = 90 * 86_400.0
-    """How long rows of the audit are kept."""
+    """How long audit rows are stored."""
     audit_sweep_seconds: float = 600.0
-    """How often older rows of the audit are removed."""
+    """How often expired audit rows are deleted."""
     upkeep_seconds: float = 10.0
     """How often logs are compacted and old answers swept."""
     upkeep_lease_seconds: float = 60.0
     upkeep_pause_seconds_max: float = 600.0
-    """The longest time between two upkeeps of a cluster in which nothing changes."""
+    """The longest time between two upkeeps of an unchanged cluster."""
     owner_lease_seconds: float = 10.0
-    """How soon another worker decides a cluster's requests after its owner died (P19)."""
+    """How soon another worker takes over a cluster whose owner died (protocol rule P19)."""
     evictions_lease_seconds: float = 3.0
     """How soon another worker takes over the evictions of one that died."""
     node_look_seconds: float = 5.0
-    """How often to look which nodes have stopped reporting."""
+    """How often to look for nodes that have stopped reporting."""
     pending_attempts_max: int = 200
     """How many pending pods one request tries at most."""
     extended_pods_max: int = 50
-    """For how many pods of one request extenders are asked at most."""
+    """How many pods of one request may need extenders."""
     extended_retries_max: int = 3
-    """How often they are asked again about a pod whose node others have taken meanwhile."""
+    """How often extenders are asked again about a pod whose node was taken meanwhile."""
     extended_retry_seconds: float = 10.0
-    """After how long a pending pod that extenders refused is tried again even if nothing changes."""
+    """After how long a pending pod that extenders refused is retried even if nothing changes."""
     pending_slice_seconds: float = 0.01
     """How long one request may try pending pods before other requests are decided."""
     pending_backoff_seconds: float = 1.0
-    """How long the back-off of a pod is that was refused twice; doubled for each further time."""
+    """The back-off of a pod that was refused twice, doubled each further time."""
     pending_backoff_seconds_max: float = 10.0
     pending_early_tries: int = 10
     """How many of the first pods that a change can help are tried in spite of their back-off."""
     pending_retry_seconds: float = 300.0
-    """After how long without an attempt a pod is tried again, even if nothing seems to help it."""
+    """After how long without an attempt a pod is retried, even if nothing seems to help it."""
     pending_told_seconds: float = 60.0
-    """How often the conditions of many equal pods may change (P18)."""
+    """How often the conditions of many equal pods may change (protocol rule P18)."""
     pending_group_told_max: int = 50
-    """Up to this size, all members of a group have their conditions updated at once."""
+    """The largest group whose members all have their conditions updated at once."""
     pending_failures_max: int = 5
     """After how many refusals for lack of resources a node is kept free for a pod."""
     pending_lease_seconds: float = 3.0
     """How soon another worker takes over the pending pods of one that died."""
     events_seconds: float = 1.0
-    """How often events that are not in the audit are stored; a process that dies loses the last."""
+    """How often events outside the audit are stored; if a process dies, its last ones are lost."""
     events_burst: int = 5_000
-    """How many events of one reason and cluster are stored, however fast they come."""
+    """How many events of one reason and cluster are stored, however fast they arrive."""
     events_per_second: float = 500.0
     """How many events a second are stored beyond the burst; more are dropped, and counted."""
     events_keep_seconds: float = 3600.0
-    """How long an event is kept after it last happened."""
+    """How long an event is stored after its last occurrence."""
     events_keep: int = 20_000
-    """How many events of one reason a cluster keeps."""
+    """How many events of one reason a cluster stores."""

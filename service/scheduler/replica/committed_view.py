@@ -17,8 +17,7 @@ INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})
 
 Group = tuple[str, ...]
 """The kind of some objects, followed by what they share: a namespace, a node, a phase, or a
-label.
-"""
+label."""
 
 _NAMESPACE, _LABEL = "namespace", "label"
 _GROUPED_AT_ONCE = 30
@@ -65,8 +64,7 @@ class CommittedObjects:
         """Build the groups of the last loaded replica, a few objects at a time, if there are none.
 
         Other tasks may run in between, and the replica moves on. If it was dropped meanwhile, there
-        are
-        no groups after this.
+        are no groups after this.
         """
         async with self._grouping:
             if self.are_grouped:
@@ -107,7 +105,7 @@ class CommittedObjects:
             for group_key in _groups_of(before):
                 group = self._groups[group_key]
                 del group[key]
-                if not group:  # groups come and go without end
+                if not group:  # groups come and go, so empty ones would accumulate
                     del self._groups[group_key]
         if after is not None:
             for group_key in _groups_of(after):

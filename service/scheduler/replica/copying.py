@@ -10,7 +10,7 @@ from service.scheduler.replica.stored_kinds import ConfigManifest
 _STEP_OBJECTS = 25
 
 
-def copying(
+def copy_replica(
     objects: Mapping[str, Sequence[Stored]],
     templates: TemplateCache,
     config: ConfigManifest | None = None,

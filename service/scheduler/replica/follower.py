@@ -34,8 +34,7 @@ class Observer(LoadObserver, Protocol):
     """Whether it has to receive commits that only add new pods, each with its node.
 
     Most commits do only that. While this is false, they are not reported, unless the cluster has
-    rules
-    that are required during execution: a new pod may break these.
+    rules that are required during execution: a new pod may break these.
     """
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
@@ -151,8 +150,7 @@ class Follower:
         """Skip revisions if changes may be lost that a client has seen.
 
         Until then no commit can succeed wrongly: it names the head that it was decided on, and
-        fails
-        if that is not the log's.
+        fails if that is not the log's.
         """
         known = self.head or self._known
         await self._store.recovery.continue_history(self._cluster_id, known)

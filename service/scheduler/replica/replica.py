@@ -1,8 +1,7 @@
 """One cluster in memory: its objects by kind and key, and the engine's counters over them.
 
 All changes take one path, whether they come from the log or are only tentative. Each is recorded
-with
-the previous state, so that changes can be undone, the newest first, until they are in the log
+with the previous state, so that changes can be undone, the newest first, until they are in the log
 (`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to be
 dropped: nothing here tries to repair it (protocol rule P7).
 """
@@ -191,7 +190,7 @@ class Replica:
             for key in sorted(key for key in self._objects[kind] if key[0] == namespace)
         ]
 
-    # Changes.
+    # Changes
 
     def put(self, manifest: StoredManifest) -> Entry:
         """Add or replace an object, at the next revision."""
@@ -408,9 +407,9 @@ class Replica:
             case GroupReservation():
                 self._reserve(manifest)
             case EvictionState() | NodeState() | SplitGroup():
-                pass  # The engine needs nothing of it to place pods.
+                pass  # The engine does not need it to place pods.
             case QuotaManifest() | PodGroupManifest() | WaitingGroup():
-                pass  # the ledger's, and the groups'
+                pass  # tracked by the ledger and the groups
         return manifest.namespace, manifest.name
 
     def counted(self, manifest: PodManifest) -> Pod:
@@ -459,7 +458,7 @@ class Replica:
             case EvictionState() | NodeState() | SplitGroup():
                 pass
             case QuotaManifest() | PodGroupManifest() | WaitingGroup():
-                pass  # the ledger's, and the groups'
+                pass  # tracked by the ledger and the groups
 
 
 def _moved(reservation: MoveReservation) -> Pod:

@@ -11,8 +11,7 @@ def torn_bindings(cluster: Cluster) -> Iterator[tuple[str, str]]:
     """Yield the subject and the description of each problem.
 
     A volume controller may record a binding in two steps, first in the volume. So a volume may name
-    a
-    claim that does not name it yet.
+    a claim that does not name it yet.
     """
     for claim in cluster.volumes.claims.values():
         if problem := _of_claim(cluster, claim):

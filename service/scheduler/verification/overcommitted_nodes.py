@@ -60,7 +60,7 @@ class _Requests:
     def _of(self, pod: Pod) -> Mapping[str, int]:
         if pod.resize is not None:
             return placed_requests(pod.spec, pod.resize).amounts
-        # Specs are known by id, as the replica keeps them all meanwhile.
+        # Specs are cached by id, since the replica holds them all meanwhile.
         requests = self._known.get(id(pod.spec))
         if requests is None:
             requests = self._known[id(pod.spec)] = placed_requests(pod.spec, None).amounts

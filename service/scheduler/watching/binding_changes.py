@@ -100,15 +100,14 @@ class BindingSelection(msgspec.Struct, frozen=True, kw_only=True):
         """Return a change's effect on a selected binding, or None.
 
         Each revision has at most one record, so that a stream can continue after any of them. A
-        watcher
-        of one node gets Unplaced for a pod that has moved to another.
+        watcher of one node gets Unplaced for a pod that has moved to another.
 
         Raises:
             Compacted: the log does not say what the pod was before.
         """
         if change.kind != PodManifest.kind or self.namespace not in {None, change.namespace}:
             return None
-        if change.fields_before == b"":  # Most changes of pods alter nothing of this.
+        if change.fields_before == b"":  # Most changes of pods do not affect bindings.
             return None
         record = _deleted(change) if change.verb == "Delete" else _put(change)
         if record is None or self.node in {None, record.node_name}:

@@ -102,7 +102,7 @@ class Feed:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._catch_up()
-                # All that is committed during this pause comes with the next page.
+                # Everything committed during this pause is on the next page.
                 await self._clock.sleep(self._limits.watch_pause_seconds)
         except MoorageError as error:
             self.end(error)

@@ -18,6 +18,6 @@ def commits_of(page: LogPage) -> Iterator[LoggedCommit]:
     """Divide a page of the log into its commits."""
     start = page.revision - len(page.changes) + 1
     for info in page.commits:
-        # A fence changes nothing: it ends before it begins (P4).
+        # A fence changes nothing: it ends before it begins (protocol rule P4).
         first, end = max(info.first - start, 0), info.last + 1 - start
         yield LoggedCommit(info, page.changes[first : max(end, first)])

@@ -49,8 +49,7 @@ class NodeIndex:
     """The commits of a ring from the number `begin` on, by the nodes whose pods they concern.
 
     A commit has only the changes that concern the node. If it is unknown which nodes it concerns,
-    it
-    stands for all nodes as a whole.
+    it stands for all nodes as a whole.
     """
 
     def __init__(self, begin: int) -> None:
@@ -114,7 +113,7 @@ class NodeIndex:
 
 def _by_node(commit: LoggedCommit) -> dict[str, LoggedCommit] | None:
     """Return the part of a commit that concerns each node, or None if it may concern all nodes."""
-    if len(commit.changes) == 1:  # most commits, where one pod after the other is placed
+    if len(commit.changes) == 1:  # most commits place a single pod
         nodes = nodes_of(commit.changes[0])
         return None if nodes is None else dict.fromkeys(nodes, commit)
     parts: dict[str, list[Change]] = {}

@@ -26,8 +26,7 @@ class RecentCommits:
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
         """The number of the commit that follows each commit, counted from the first ever in the
-        ring.
-        """
+        ring."""
         self._dropped = 0
         self._changes = self._bytes = 0
         self.nodes: NodeIndex | None = None
@@ -70,7 +69,7 @@ class RecentCommits:
 
     @property
     def _is_over(self) -> bool:
-        # Fences have no changes, but take room as well.
+        # Fences have no changes, but take room, too.
         entries = max(self._changes, len(self._commits))
         return entries > self._changes_max or self._bytes > self._bytes_max
 

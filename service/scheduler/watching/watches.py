@@ -35,8 +35,7 @@ class Watches:
         """The feed that the watches of a cluster share, for each watched cluster."""
         self._slots: Counter[str | None] = Counter()
         """How many watches each caller has. A watch is counted before anything is awaited, so that
-        concurrent calls cannot exceed the limit together.
-        """
+        concurrent calls cannot exceed the limit together."""
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
 
@@ -81,10 +80,8 @@ class Watches:
 
         Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
         is a caller without a limit. With a `node`, which is "" for pods without one, it may omit
-        changes
-        that concern no pod of this node. Changes without `bodies` may come without them. The memory
-        that
-        the watch uses for the log is reserved in its `room`.
+        changes that concern no pod of this node. Changes without `bodies` may come without them.
+        The memory that the watch uses for the log is reserved in its `room`.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -134,7 +131,7 @@ class Watches:
             if since is not None:
                 return await self.begin_at(cluster_id, since, bodies, room)
             head = await self._store.log.head(cluster_id)
-        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+        except NotFound:  # It was deleted meanwhile; the store only knows its id.
             raise NotFound(f"There is no cluster {cluster!r}.") from None
         return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
 
@@ -236,8 +233,7 @@ class Watch:
     """One watcher's position in a log. It has to be closed, even if `next` was never called.
 
     The watcher has received all changes up to `revision`, which is the end of a commit, unless it
-    is
-    still where the watch began. `head` is where the log ended when the watch was opened.
+    is still where the watch began. `head` is where the log ended when the watch was opened.
     """
 
     def __init__(self, watching: Watches, begin: WatchBegin, at_end: Callable[[], None]) -> None:
@@ -328,8 +324,8 @@ class Watch:
             if self._room.fits(size):
                 self._room.settle(size)
                 return commits
-            del commits  # They may leave the ring meanwhile.
-            self._room.settle(0)  # Who waits holds nothing, so nobody waits for ever.
+            del commits  # They may be dropped from the ring meanwhile.
+            self._room.settle(0)  # A waiting watch holds nothing, so none waits forever.
             await self._room.reserve(size)
 
     async def _read_page(self) -> list[LoggedCommit]:

@@ -11,7 +11,7 @@ from service.scheduler.commit.request_batches import Ticket
 from service.scheduler.decide import object_writes
 from service.scheduler.decide.placing import (
     gangs,
-    group_placement as all_or_nothing,
+    group_placement,
     placement_request,
     pod_placement as one_pod,
 )
@@ -34,17 +34,17 @@ def hint_kept_without_a_check(patch):
     patch.setattr(one_pod, "place", place_as_before)
 
 
-@bug("P10, A2", "all_or_nothing.place_group_in_steps")
+@bug("P10, A2", "group_placement.place_group_in_steps")
 def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
-    place_group_in_steps = all_or_nothing.place_group_in_steps
+    place_group_in_steps = group_placement.place_group_in_steps
 
     def place_as_before(cluster, pods, hints, colocations=()):
         if pods and all(hints):
             return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
         return (yield from place_group_in_steps(cluster, pods, hints, colocations))
 
-    patch.setattr(all_or_nothing, "place_group_in_steps", place_as_before)
+    patch.setattr(group_placement, "place_group_in_steps", place_as_before)
 
 
 @bug("A20", "PodManifest.has_ended_with_its_node")
@@ -78,7 +78,7 @@ def pod_group_starts_with_one(patch):
 @bug("A9", "GroupAttempt.bind")
 def last_member_left_out(patch):
     """The last member of a group is answered as placed, but not stored."""
-    bind, put = all_or_nothing.GroupAttempt.bind, Replica.put
+    bind, put = group_placement.GroupAttempt.bind, Replica.put
 
     def bind_but_one(self, found):
         undoing = []
@@ -93,7 +93,7 @@ def last_member_left_out(patch):
         if len(found) > 1:
             undoing[-1]()
 
-    patch.setattr(all_or_nothing.GroupAttempt, "bind", bind_but_one)
+    patch.setattr(group_placement.GroupAttempt, "bind", bind_but_one)
 
 
 @bug("A7", "object_writes.same_object")

@@ -9,12 +9,9 @@ from service.scheduler import dispatch as decide_module
 from service.scheduler.controllers import rule_evictions
 from service.scheduler.decide.evicting import (
     minimal_evictions,
-    violation_sweep as required_during_execution,
+    violation_sweep,
 )
-from service.scheduler.decide.evicting.minimal_evictions import (
-    Cause,
-    MinimalEvictions,
-)
+from service.scheduler.decide.evicting.minimal_evictions import Cause, MinimalEvictions
 from service.scheduler.decide.evicting.violation_sweep import Sweep
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.replica import Replica
@@ -53,10 +50,10 @@ def victims_not_chosen_again(patch):
     patch.setattr(Sweep, "run", run_as_before)
 
 
-@bug("A14", "required_during_execution.evict_violating")
+@bug("A14", "violation_sweep.evict_violating")
 def the_marked_are_evicted_again(patch):
     """Who is being stopped already is told so once more."""
-    endures = required_during_execution.evict_violating
+    endures = violation_sweep.evict_violating
 
     def with_the_marked(context, intent):
         marked = [
@@ -81,13 +78,13 @@ def no_grace(patch):
     patch.setattr(Sweep, "grace", lambda self, timer: timedelta(0))
 
 
-@bug("A14", "required_during_execution.budget_left")
+@bug("A14", "violation_sweep.budget_left")
 def budget_ignored(patch):
     """As many pods are evicted as there are."""
     patch.setattr(
-        required_during_execution,
+        violation_sweep,
         "budget_left",
-        lambda config, recent: required_during_execution.EVICTIONS_MAX,
+        lambda config, recent: violation_sweep.EVICTIONS_MAX,
     )
 
 
@@ -101,7 +98,7 @@ def budget_of_each_look(patch):
         self.recent.clear()
 
     patch.setattr(Sweep, "remember", forget)
-    patch.setattr(required_during_execution, "recent_evictions", lambda state, now: [])
+    patch.setattr(violation_sweep, "recent_evictions", lambda state, now: [])
 
 
 @bug("A14", "minimal_evictions.choose_evictions")

@@ -7,7 +7,7 @@ import pytest
 from service.model.registry.manifests import TemplateCache
 from service.scheduler.commit.request_batches import Batch
 from service.scheduler.controllers.rule_evictions import EvictionController
-from service.scheduler.decide.evicting import violation_sweep as required_during_execution
+from service.scheduler.decide.evicting import violation_sweep
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.stored_kinds import EvictionState
@@ -369,7 +369,7 @@ async def test_a_larger_budget_counts_at_once():
 
 
 async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
-    monkeypatch.setattr(required_during_execution, "EVICTIONS_MAX", 3)
+    monkeypatch.setattr(violation_sweep, "EVICTIONS_MAX", 3)
     async with world() as w:
         await apply(w, N1, *(ON_SSD.named(f"p{i}").on("n1") for i in range(8)))
         await apply(w, N1.label(disk="hdd"))

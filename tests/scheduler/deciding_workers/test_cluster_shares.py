@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from service.scheduler.ownership.cluster_owners import ClusterOwners
-from service.scheduler.ownership.shares import ClusterShares, to_pass_on, weight
+from service.scheduler.ownership.shares import ClusterShares, clusters_to_pass_on, weight
 from service.scheduler.protocol.limits import Limits
 from tests.scheduler.world import StillClock, TroubledStore
 
@@ -23,7 +23,7 @@ def settle(where, workers):
         passed = {}
         for worker in workers:
             held = [cluster for cluster, holder in where.items() if holder == worker]
-            passed |= dict(to_pass_on(worker, held, numbers))
+            passed |= dict(clusters_to_pass_on(worker, held, numbers))
         where |= passed
         moves += len(passed)
         if not passed:

@@ -36,7 +36,7 @@ def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest |
     _refuse_large(policies[0], sent, stored)
     is_open, failing = replica.questions.failing(_question(replica, policies, sent, stored))
     if is_open or failing is None:
-        return  # A decision with open questions is made again.
+        return  # A decision with open questions is repeated.
     index, problem = failing
     policy = policies[index]
     if problem == TOO_MANY_ITEMS:

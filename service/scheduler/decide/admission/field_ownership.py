@@ -13,7 +13,7 @@ from service.scheduler.protocol.intents import ApplyPatch
 from service.scheduler.replica.stored_kinds import StoredManifest
 
 
-def decoded(manifest: StoredManifest | AnyManifest) -> Json:
+def decode_manifest(manifest: StoredManifest | AnyManifest) -> Json:
     """Return an object as it is rendered, decoded."""
     return cast("Json", msgspec.json.decode(manifest.render()))
 
@@ -23,7 +23,7 @@ def is_managed(manifest: StoredManifest) -> TypeGuard[AnyManifest]:
     return isinstance(manifest, ObjectManifest) and bool(manifest.managers)
 
 
-def recorded(
+def record_ownership(
     context: DecisionContext, updated: AnyManifest, old: AnyManifest, manager: str
 ) -> AnyManifest:
     """Return an update of a managed object, with the writer as the manager of the changed fields.
@@ -35,8 +35,8 @@ def recorded(
     if not managers or updated.managers:
         return updated
     changed = update(
-        decoded(old),
-        decoded(updated),
+        decode_manifest(old),
+        decode_manifest(updated),
         managers,
         manager=manager,
         now=context.now,
@@ -46,7 +46,9 @@ def recorded(
     return updated.managed_by(changed)
 
 
-def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | None) -> AnyManifest:
+def apply_fields(
+    context: DecisionContext, intent: ApplyPatch, old: AnyManifest | None
+) -> AnyManifest:
     """Return an object with a manager's applied fields merged into it.
 
     Raises:
@@ -55,7 +57,7 @@ def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | Non
     """
     managers = () if old is None else old.managers
     made = apply(
-        None if old is None else decoded(old),
+        None if old is None else decode_manifest(old),
         managers,
         intent.applied,
         manager=intent.manager,

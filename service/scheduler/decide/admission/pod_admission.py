@@ -319,7 +319,7 @@ def as_created(context: DecisionContext, sent: PodManifest, *, was_admitted: boo
     if not name and config.priority_classes and not was_admitted:
         name = config.default_priority_class() or ""
     if name:
-        created = prioritized(context, created, name, None)
+        created = with_priority(context, created, name, None)
     if was_admitted or ADMITTING_KINDS.isdisjoint(context.replica.cluster.objects.kinds):
         return created
     return _merged(context, created)
@@ -340,7 +340,7 @@ def as_updated(
     if not name and old.priority_class_name == context.replica.config.default_priority_class():
         name = old.priority_class_name
     if name:
-        updated = prioritized(context, updated, name, old)
+        updated = with_priority(context, updated, name, old)
     return updated if was_admitted else _merged(context, updated, stored.pod)
 
 
@@ -383,7 +383,7 @@ def _with_runtime_class(context: DecisionContext, pod: PodManifest) -> PodManife
     return pod.amended(merge, context.templates)
 
 
-def prioritized(
+def with_priority(
     context: DecisionContext, manifest: PodManifest, name: str, old: PodSpec | None
 ) -> PodManifest:
     """Return a pod with the priority and policy of this class, unless it states its own.

@@ -29,9 +29,8 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
     """Refuse changes to a placed pod's spec that earlier decisions may rest on.
 
     Tolerations may be added, and gates removed; the resources of containers, and all that
-    scheduling
-    does not read, may change. That a pod is on another node now is an observed fact: then
-    everything may be different.
+    scheduling does not read, may change. That a pod is on another node now is an observed fact:
+    then everything may be different.
 
     Raises:
         InvalidManifest: with the fields of `spec` that may not change in this way.

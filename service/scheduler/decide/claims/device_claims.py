@@ -86,7 +86,7 @@ def allocate_devices(
     made: dict[str, str] = {}
     for use in device_uses(pod):
         claim = _claim_for(context, pod, use, uid, given.get(use.pod_claim))
-        # Another member of the pod's group may bring the devices, in the same commit.
+        # Another member of the pod's group may allocate the devices in the same commit.
         if claim is None or (allocations is None and not is_allocated(claim)):
             continue
         if use.claim is None:

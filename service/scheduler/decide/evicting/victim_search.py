@@ -1,16 +1,14 @@
 """Finds the fewest pods to evict so that no rule between pods stays broken.
 
 Of all pods that may leave, as few as possible of the highest priority do, then as few as possible
-of
-the next lower priority, and so on. Between equally good choices, the pods that come first in the
+of the next lower priority, and so on. Between equally good choices, the pods that come first in the
 order of importance leave.
 
 Pods in conflict with each other, directly or through others, form a component. For up to
-`EXACT_MAX`
-pods of a component, all choices are tried that may be better than the best one so far. In larger
-components the least important pods leave one by one until every rule holds, and then those return,
-the most important first, whose return breaks no rule. If all pods of a component have the same
-rule, that finds the fewest, too.
+`EXACT_MAX` pods of a component, all choices are tried that may be better than the best one so far.
+In larger components the least important pods leave one by one until every rule holds, and then
+those return, the most important first, whose return breaks no rule. If all pods of a component have
+the same rule, that finds the fewest, too.
 """
 
 from collections import defaultdict

@@ -3,8 +3,7 @@
 Evictions are decided like every request, on the state with all earlier ones applied, and again
 after every lost race. An object of its own, which changes in the same commit, stores since when a
 rule of pod affinity has not held, how many pods were evicted in the last minute, and which
-evictions
-a disruption budget blocks.
+evictions a disruption budget blocks.
 """
 
 from collections.abc import Iterator
@@ -25,9 +24,9 @@ from service.scheduler.decide.eviction_rate import (
 )
 from service.scheduler.decide.status.pod_conditions import (
     Rule,
-    evicted,
     record_evicted,
     record_eviction_blocked,
+    with_eviction,
 )
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
@@ -142,8 +141,7 @@ class Sweep:
         """Yield the pods to evict, each at least once.
 
         First come pods that nothing else can help: those with broken node affinity, and affinity
-        whose
-        grace period is over. Of all others, the fewest leave that let every rule hold.
+        whose grace period is over. Of all others, the fewest leave that let every rule hold.
         """
         lost = {
             key_of(violation.pod): _cause("NodeAffinity", violation)
@@ -187,7 +185,9 @@ class Sweep:
     def _evict(self, manifest: PodManifest, cause: Cause) -> None:
         for time in self._over:
             self._context.hold_until(time)
-        self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
+        self._context.replica.put(
+            with_eviction(self._context, manifest, cause.reason, cause.message)
+        )
         record_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add((manifest.namespace, manifest.name))
 

@@ -23,8 +23,7 @@ class Members(NamedTuple):
     title: str
     namespaces: frozenset[str]
     """The namespaces of the members: who may read one of these may read messages about the
-    group.
-    """
+    group."""
     min_member: int
     """How many members need nodes before any may have one; 0 if they do not wait."""
     scheduled: int
@@ -34,8 +33,7 @@ class Members(NamedTuple):
     timeout_seconds: int | None = None
     since: str = ""
     """When the timeout began: when the group or its oldest waiting member was created, the
-    later.
-    """
+    later."""
     missing: str | None = None
     """A required object that does not exist, so that no member may be placed, or None."""
     topology_key: str | None = None

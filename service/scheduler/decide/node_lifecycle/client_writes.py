@@ -26,10 +26,8 @@ def with_remembered_state(
     """Return an update of a node, with the state that the update cannot undo.
 
     Taints that evict keep the time at which they were added, so that it does not start again with
-    each
-    update. Taints that a condition requires stay as long as it does. A silent node stays silent
-    until
-    it reports; what the update says of Ready is remembered for then.
+    each update. Taints that a condition requires stay as long as it does. A silent node stays
+    silent until it reports; what the update says of Ready is remembered for then.
     """
     if not old.node.taints and old.node.ready in ("", "True"):
         return sent
@@ -42,7 +40,7 @@ def with_remembered_state(
     return _keeping_asked(context, sent, old)
 
 
-def conditionally_tainted(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
+def taint_by_conditions(config: ClusterConfig, node: NodeManifest, now: str) -> NodeManifest:
     """Return a node with the taints that its conditions require, if the cluster taints nodes."""
     return _with(node, with_condition_taints(node.node, now)) if config.taints_nodes else node
 

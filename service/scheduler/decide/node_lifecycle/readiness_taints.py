@@ -18,7 +18,7 @@ from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
     added_at,
-    evicting,
+    evicting_taints,
     in_whole_seconds,
 )
 from service.scheduler.decide.node_lifecycle.zones import (
@@ -87,7 +87,7 @@ class Readiness:
         """Return the node with the condition and the taints that it should have now."""
         manifest = self._with_condition(judged)
         if judged.ready == "" and not judged.was_silent:
-            return manifest  # Nobody says whether it is ready: its taints are its owner's.
+            return manifest  # Its readiness is unknown: its owner manages its taints.
         taints = self._taints(judged)
         return manifest if taints == manifest.node.taints else manifest.with_taints(taints)
 
@@ -107,7 +107,7 @@ class Readiness:
         for node_readiness in judged:
             node, zone = node_readiness.manifest.node, zone_of(node_readiness.manifest.node)
             own = [taint for taint in node.taints if taint.key in READINESS_KEYS]
-            times = [time for taint in evicting(own) if (time := added_at(taint))]
+            times = [time for taint in evicting_taints(own) if (time := added_at(taint))]
             if times:
                 last[zone] = max(*times, last.get(zone, times[0]))
             elif node_readiness.ready in TAINT_OF:
@@ -126,9 +126,9 @@ class Readiness:
 
     def _taints(self, judged: NodeReadiness) -> tuple[Taint, ...]:
         node = judged.manifest.node
-        if not self._config.taints_nodes:  # It was silent when that still meant a taint.
+        if not self._config.taints_nodes:  # It was silent while that still led to a taint.
             return with_readiness(node.taints, "True", self._at)
-        ready = judged.ready or "True"  # It was silent, and said nothing of it before.
+        ready = judged.ready or "True"  # It was silent, and never reported its readiness.
         taints = with_condition_taints(replace(node, ready=ready), self._at)
         if judged.ready not in TAINT_OF:
             return taints

@@ -20,18 +20,18 @@ from service.scheduler.decide.node_lifecycle.readiness_taints import NodeReadine
 from service.scheduler.decide.node_lifecycle.taints import (
     AT_ONCE,
     Tolerated,
-    evicting,
+    evicting_taints,
     first_tolerations,
     in_whole_seconds,
     leaves_at,
-    parsed,
+    parse_time,
     with_defaults,
 )
 from service.scheduler.decide.status.pod_conditions import (
-    evicted,
-    failed,
     placed_at,
     record_evicted,
+    with_eviction,
+    with_failure,
 )
 from service.scheduler.protocol.answers import NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
@@ -150,11 +150,11 @@ class _Sweep:
     def _tainted(self) -> list[Node]:
         if not self._config.evicts_for_taints:
             return []
-        return [node for node in self._nodes() if evicting(node.taints)]
+        return [node for node in self._nodes() if evicting_taints(node.taints)]
 
     def _keep_times(self, node: Node) -> None:
         """Set the time of taints that were added without one."""
-        if self._left <= 0 or all(taint.time_added for taint in evicting(node.taints)):
+        if self._left <= 0 or all(taint.time_added for taint in evicting_taints(node.taints)):
             return
         manifest = self._replica.node(node.name)
         assert manifest is not None
@@ -172,7 +172,7 @@ class _Sweep:
         cluster = self._replica.cluster
         node = cluster.node(name)
         assert node is not None
-        taints = evicting(node.taints)
+        taints = evicting_taints(node.taints)
         state = self._replica.node_state(name)
         if state is not None and state.silent and not self._intent.judges:
             # The node may not have had a chance to report yet.
@@ -190,7 +190,7 @@ class _Sweep:
         end = leaves_at(tolerated)
         if end is not None and AT_ONCE < end <= self._now:
             came = placed_at(manifest)
-            end = leaves_at(tolerated, parsed(came)) if came else end
+            end = leaves_at(tolerated, parse_time(came)) if came else end
         if end is None:
             return
         if end > self._now:
@@ -198,7 +198,7 @@ class _Sweep:
             return
         if end > AT_ONCE:
             self._context.hold_until(end)
-        self._replica.put(evicted(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
+        self._replica.put(with_eviction(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
         record_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
         self._left -= 1
 
@@ -239,7 +239,9 @@ class _Sweep:
         for key in keys:
             manifest = self._replica.pod(*key)
             assert isinstance(manifest, PodManifest)
-            self._replica.put(failed(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE))
+            self._replica.put(
+                with_failure(self._context, manifest, DELETED_NODE_REASON, DELETED_MESSAGE)
+            )
             record_evicted(self._context, manifest, "DeletedNode", DELETED_MESSAGE)
 
     def _nodes(self) -> list[Node]:

@@ -21,7 +21,7 @@ Tolerated = Sequence[tuple[Taint, Toleration]]
 """Taints that evict, each with its first matching toleration."""
 
 
-def evicting(taints: Iterable[Taint]) -> tuple[Taint, ...]:
+def evicting_taints(taints: Iterable[Taint]) -> tuple[Taint, ...]:
     """Return the taints with the effect NoExecute."""
     return tuple(taint for taint in taints if taint.effect == "NoExecute")
 
@@ -95,7 +95,7 @@ def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> dat
 
 def may_have_to_leave(pod: Pod, node: Node, config: ClusterConfig) -> bool:
     """Return whether a placed pod will be evicted for its node's taints, now or later."""
-    taints = evicting(node.taints)
+    taints = evicting_taints(node.taints)
     if not taints or pod.terminating or pod.finished:
         return False
     seconds = (
@@ -117,11 +117,11 @@ def _leaves(
 
 def added_at(taint: Taint) -> datetime | None:
     """Return when a taint was added, or None if that is not recorded yet."""
-    return None if taint.time_added is None else parsed(taint.time_added)
+    return None if taint.time_added is None else parse_time(taint.time_added)
 
 
 @lru_cache(maxsize=4_096)
-def parsed(time: str) -> datetime:
+def parse_time(time: str) -> datetime:
     """Parse a valid RFC 3339 time."""
     return datetime.fromisoformat(time)
 

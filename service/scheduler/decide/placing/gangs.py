@@ -28,8 +28,7 @@ from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"
 """The reason for a refusal if the search ended at `groupSearchSteps`: there may be room after
-all.
-"""
+all."""
 _EXCHANGES_MAX = 8
 """How many searches at most replace a failed member by another."""
 
@@ -38,8 +37,7 @@ class Gang:
     """One attempt to place a group that needs `min_member` of its members on nodes.
 
     If not all waiting members fit together, the first `min_member` by priority and age are tried,
-    and
-    a member that fails is replaced by another; then the rest are placed one by one.
+    and a member that fails is replaced by another; then the rest are placed one by one.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class Gang:
         """Return how many of the ready members have to get nodes together."""
         need = self._members.min_member - self._members.scheduled
         is_open = self._shared is not None and self._shared.value is None
-        # Where the domain is still open, it is chosen by the search for several members.
+        # If the domain is still open, the search for several members chooses it.
         return max(need, 1) if is_open and ready else need
 
     def within(self) -> GroupDomain | None:

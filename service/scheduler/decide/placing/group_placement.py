@@ -22,7 +22,7 @@ from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
     bind,
-    explained_without,
+    explain_placed,
     explanation_of,
     keep_waiting,
     result_of,
@@ -178,7 +178,7 @@ class GroupAttempt:
             node_name=placement.node_name,
             score=placement.score,
             planned_revision=self._planned,
-            explanation=explained_without(self._context, self._intent, candidate.pod),
+            explanation=explain_placed(self._context, self._intent, candidate.pod),
         )
 
     def refused(self, candidate: Candidate) -> PlacementResult:

@@ -19,9 +19,9 @@ from service.scheduler.decide.groups.waiting_groups import leave_waiting
 from service.scheduler.decide.move_reservations import note_arrival
 from service.scheduler.decide.placing.pod_placement import RESERVED, RESERVED_REASON, Candidate
 from service.scheduler.decide.status.pod_conditions import (
-    bound,
     record_scheduled,
-    waiting,
+    with_binding,
+    with_waiting_condition,
 )
 from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerms
@@ -69,7 +69,7 @@ def reserve(
             until=reserving.until,
         )
     )
-    context.replica.put(waiting(context, manifest, RESERVED_REASON, RESERVED))
+    context.replica.put(with_waiting_condition(context, manifest, RESERVED_REASON, RESERVED))
     context.remember(manifest.namespace, manifest.name, placement.node_name)
     return uid
 
@@ -163,7 +163,7 @@ def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
         return
     if manifest.pod.node_name is not None or manifest.pod.finished:
         return
-    placed = bound(context, manifest, node_name, manifest.uid)
+    placed = with_binding(context, manifest, node_name, manifest.uid)
     replica.put(placed)
     note_arrival(replica, placed.pod)
     record_scheduled(context, manifest, node_name, manifest.uid)

@@ -34,7 +34,7 @@ from service.scheduler.decide.status.pod_conditions import (
     GATED,
     GATED_REASON,
     record_failed,
-    waiting,
+    with_waiting_condition,
 )
 from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
@@ -124,7 +124,7 @@ class _Attempts:
             yield
         if not replica.questions:
             return
-        replica.questions.take()  # They are being answered already, or asked the next time.
+        replica.questions.take()  # They are being evaluated already, or will be asked next time.
         replica.undo(start)
         del self._context.events[events:]
         self.refused, self.placed, self.asking = known
@@ -140,7 +140,7 @@ class _Attempts:
         key = (manifest.namespace, manifest.name)
         placement = self._find(manifest, behind=behind, within=within)
         if isinstance(placement, Refused) and within is not None:
-            self._refuse(key, placement)  # As in Kubernetes, nobody is evicted for such a member.
+            self._refuse(key, placement)  # As in Kubernetes, no pod is evicted for it.
             return
         if isinstance(placement, Refused):
             self._refuse(key, *self._preempt(manifest, placement, behind=behind))
@@ -157,8 +157,7 @@ class _Attempts:
         """Place the waiting members of a group, or record why they keep waiting.
 
         If they are refused together, only the first one's condition is updated at once (protocol
-        rule
-        P18).
+        rule P18).
         """
         members = members_of(self._context.replica, group)
         gang = Gang(
@@ -207,7 +206,9 @@ class _Attempts:
         if stored is None:
             return
         self.refused[key] = refused
-        updated = waiting(self._context, nominated or stored, refused.wait_reason, refused.message)
+        updated = with_waiting_condition(
+            self._context, nominated or stored, refused.wait_reason, refused.message
+        )
         if updated is not stored:
             self._context.replica.put(updated)
         if nominated is not None and nominated is not stored:
@@ -281,7 +282,7 @@ class _Attempts:
         confirmed = self._place(pod, placement.node_name, within)
         if isinstance(confirmed, Refusal) or confirmed.node_name == placement.node_name:
             return confirmed
-        # The pod fits on the first node only beside the stand-in. It may go to any other node.
+        # The pod fits on the first node only next to the stand-in. It may go to any other node.
         taken = confirmed.node_name == stand_in.node_name
         return _kept_free(confirmed.node_name) if taken else confirmed
 
@@ -309,7 +310,7 @@ class _Attempts:
 
     def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
         """Write a pod's condition, and return whether it changed."""
-        updated = waiting(self._context, manifest, reason, message)
+        updated = with_waiting_condition(self._context, manifest, reason, message)
         if updated is not manifest:
             self._context.replica.put(updated)
         return updated is not manifest

@@ -27,7 +27,7 @@ from service.scheduler.decide.placing.pod_placement import (
     Candidate,
     already_placed,
     candidates_of,
-    denied,
+    denied_result,
     explanation_of,
     left_waiting,
     place_pod,
@@ -59,7 +59,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     mark = context.replica.mark() if intent.dry_run else None
     compared = (yield from _compared(context, candidates)) if intent.compare else None
     answer = yield from place(context, intent, candidates)
-    # Without a function: there are no warnings about most pods, and nothing is to be done for them.
+    # Inline, since most pods have no warnings and this runs for each of them.
     if any(
         [  # noqa: C419
             candidate.manifest.template.warnings or candidate.manifest.status
@@ -212,7 +212,7 @@ def _result(
     if candidate.key in gang.placed:
         return _placed(intent, candidate, *gang.placed[candidate.key], before)
     if refused is not None and refused.reason != GATED_REASON:
-        return denied(context, candidate, refused, before.explanation)
+        return denied_result(context, candidate, refused, before.explanation)
     if refused is not None:
         message = refused.detail
         return left_waiting(

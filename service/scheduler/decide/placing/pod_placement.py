@@ -37,17 +37,17 @@ from service.scheduler.decide.claims.volume_bindings import bind_volumes
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.waiting_groups import end_waiting
 from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.decide.placing.preempting import find_room, make_room
 from service.scheduler.decide.placing.preemption_answers import with_proposal
 from service.scheduler.decide.placing.with_extenders import by_extender_verdict
 from service.scheduler.decide.status.pod_conditions import (
     GATED,
     GATED_REASON,
-    bound,
     record_failed,
     record_scheduled,
-    waiting,
+    with_binding,
+    with_waiting_condition,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
@@ -111,7 +111,7 @@ def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate
 def _referred(context: DecisionContext, namespace: str, name: str) -> Candidate:
     stored = context.replica.pod(namespace, name)
     if stored is None:
-        raise missing("Pod", namespace, name)
+        raise not_found("Pod", namespace, name)
     return _of_stored(context, stored)
 
 
@@ -201,7 +201,7 @@ def place_pod(
     refused = refusal_of(context, candidate)
     explanation = _saying(explanation_of(context, intent, pod), _held_back(refused, pod))
     if refused is not None:
-        return denied(context, candidate, refused, explanation)
+        return denied_result(context, candidate, refused, explanation)
     if pod.spec.scheduling_gates:
         return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
     hint = context.hint(pod.namespace, pod.name) if context.hints else None
@@ -211,7 +211,7 @@ def place_pod(
             context, intent, candidate.manifest, placement, explanation
         )
         if isinstance(said, Denied):
-            return denied(context, candidate, said, _saying(explanation, said.detail))
+            return denied_result(context, candidate, said, _saying(explanation, said.detail))
         placement = said
     if isinstance(placement, Refusal) and within is not None:
         return left_waiting(context, intent, candidate, placement.message, explanation)
@@ -252,7 +252,7 @@ def _refused(
     if intent.preemption == "Evict":
         manifest = make_room(context, candidate.manifest, preemption)
         candidate = Candidate(manifest, candidate.stored)
-        # A pod for which others have to leave waits for that, even if it would be forgotten else.
+        # A pod with victims waits for them to leave, even if it would otherwise not be queued.
         is_changed = candidate.stored is not None and manifest is not candidate.stored
         waits = is_changed or manifest.pod.nominated_node_name is not None
         intent = replace(intent, queue=intent.queue or waits)
@@ -309,7 +309,7 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
     return None
 
 
-def denied(
+def denied_result(
     context: DecisionContext,
     candidate: Candidate,
     refused: Denied,
@@ -335,7 +335,7 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     manifest = candidate.manifest
     if pod.spec.resource_claims:
         manifest = allocate_devices(context, manifest, node_name, uid, placement.devices)
-    placed = bound(context, manifest, node_name, uid)
+    placed = with_binding(context, manifest, node_name, uid)
     context.replica.put(placed)
     if context.replica.cluster.reserved:
         note_arrival(context.replica, placed.pod)
@@ -379,7 +379,7 @@ def keep_waiting(
     if candidate.stored is None:
         created = manifest.created or context.now
         manifest = manifest.with_identity(manifest.uid or context.ids.uid(), created)
-    updated = waiting(context, manifest, reason, message)
+    updated = with_waiting_condition(context, manifest, reason, message)
     if updated is not candidate.stored:
         context.replica.put(updated)
     record_failed(context, updated, message)
@@ -391,13 +391,13 @@ def already_placed(
 ) -> PlacementResult:
     """Return the result of a placed pod, explained as if it were to be placed again."""
     pod = candidate.pod
-    explanation = explained_without(context, intent, pod)
+    explanation = explain_placed(context, intent, pod)
     return result_of(
         context, candidate, "AlreadyPlaced", node_name=pod.node_name, explanation=explanation
     )
 
 
-def explained_without(
+def explain_placed(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
     """Return the requested explanation of a placed pod, as if it were not there."""

@@ -12,8 +12,8 @@ from service.model.pods.status import PREEMPTED_REASON
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.status.pod_conditions import (
-    evicted,
     record_evicted,
+    with_eviction,
 )
 from service.scheduler.protocol.intents import PlacePods
 
@@ -76,7 +76,7 @@ def _evict(context: DecisionContext, victim: Pod, preemptor: Pod) -> None:
     assert stored is not None
     # The victim's owner may not be allowed to see the other pod, so it is not named.
     message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
-    context.replica.put(evicted(context, stored, PREEMPTED_REASON, message))
+    context.replica.put(with_eviction(context, stored, PREEMPTED_REASON, message))
     record_evicted(context, stored, "Preemption", message)
 
 

@@ -45,8 +45,7 @@ def by_extender_verdict(
     """Return where a pod goes by its extenders, or why nowhere, given its placement without them.
 
     The node chosen with extenders still has to pass all filters of the profile; if it no longer
-    does,
-    or the extenders were not asked yet, they have to be asked.
+    does, or the extenders were not asked yet, they have to be asked.
 
     Raises:
         ExtendersRequired: they have to be asked.

@@ -8,7 +8,7 @@ from service.engine.rules.violations import Inspection
 from service.model.core.errors import Conflict
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.object_writes import check_preconditions, missing
+from service.scheduler.decide.object_writes import check_preconditions, not_found
 from service.scheduler.decide.reading.violation_list import running_since, violation_item
 from service.scheduler.protocol.answers import ConfirmationAnswer
 from service.scheduler.protocol.intents import ConfirmBinding, Preconditions
@@ -49,7 +49,7 @@ def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> Confirm
 def _pod_as_seen(context: DecisionContext, intent: ConfirmBinding) -> tuple[Stored, PodManifest]:
     stored = context.replica.get("Pod", intent.namespace, intent.name)
     if stored is None:
-        raise missing("Pod", intent.namespace, intent.name)
+        raise not_found("Pod", intent.namespace, intent.name)
     seen = Preconditions(uid=intent.uid, resource_version=str(intent.pod_revision))
     check_preconditions(seen, stored)
     assert isinstance(stored.manifest, PodManifest)

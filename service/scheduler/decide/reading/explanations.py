@@ -12,7 +12,7 @@ from service.scheduler.decide.admission.pod_admission import knows_scheduler, un
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by
 from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.protocol.intents import ExplainPod, ReadTopology
@@ -35,7 +35,7 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
-        raise missing("Pod", intent.namespace, intent.name)
+        raise not_found("Pod", intent.namespace, intent.name)
     cluster = context.replica.cluster
     if not knows_scheduler(cluster, manifest.pod):
         raise unknown_scheduler(cluster, manifest.pod)
@@ -57,7 +57,7 @@ def _explanation(cluster: Cluster, pod: Pod, node_name: str | None) -> Explanati
     if node_name is None:
         return explain(cluster, pod)
     if cluster.node(node_name) is None:
-        raise missing("Node", "", node_name)
+        raise not_found("Node", "", node_name)
     return explain_node(cluster, pod, node_name)
 
 

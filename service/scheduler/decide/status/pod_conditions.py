@@ -22,7 +22,9 @@ EVICTION_REASON = "EvictionByEvictionAPI"
 """kube-apiserver's reason for an eviction by a client."""
 
 
-def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
+def with_binding(
+    context: DecisionContext, manifest: PodManifest, node_name: str, uid: str
+) -> PodManifest:
     """Return the pod as placed on a node now, with the condition PodScheduled=True."""
     pod = manifest.pod
     placed = replace(
@@ -52,7 +54,7 @@ def _scheduled_alone(now: str) -> bytes:
     return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
 
 
-def waiting(
+def with_waiting_condition(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
     """Return the pod with PodScheduled=False, unchanged if it has that condition (protocol rule P18)."""
@@ -71,7 +73,7 @@ def waiting(
     )
 
 
-def evicted(
+def with_eviction(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
     """Return the pod marked to be stopped, with the condition DisruptionTarget.
@@ -84,7 +86,7 @@ def evicted(
     return marked.with_condition(_disrupted(context, reason, message))
 
 
-def failed(
+def with_failure(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
     """Return the pod ended as Failed, with the condition DisruptionTarget."""

@@ -2,9 +2,9 @@
 
 A message is stored and shown with objects of some namespaces, and visible to all who may read these
 namespaces; so their objects are named in plain words. Any other object is named by a reference,
-`<Pod bank/till>`, which includes all that the message says about it,
-`<Pod bank/till: what it lacks>`. No name, label, resource, or taint contains `<` or `>`, so
-references can be found in every sentence.
+`<Pod bank/till>`, which includes all that the message says about it, `<Pod bank/till: what it
+lacks>`. No name, label, resource, or taint contains `<` or `>`, so references can be found in every
+sentence.
 """
 
 import re

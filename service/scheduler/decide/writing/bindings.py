@@ -15,16 +15,16 @@ from service.scheduler.decide.claims.volume_bindings import bind_volumes
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.disruption_budgets import exhausted_budgets
 from service.scheduler.decide.move_reservations import note_arrival
-from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
+from service.scheduler.decide.object_writes import answer_with, check_preconditions, not_found
 from service.scheduler.decide.placing.pod_placement import RESERVED
 from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
     GATED,
-    bound,
-    evicted,
     record_evicted,
     record_forced,
     record_scheduled,
+    with_binding,
+    with_eviction,
 )
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
@@ -57,7 +57,7 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     if not manifest.pod.wants_node:
         raise Conflict("The pod is being deleted, or has ended, so it cannot be bound.")
     if context.replica.get("Node", "", intent.node_name) is None:
-        raise missing("Node", "", intent.node_name)
+        raise not_found("Node", "", intent.node_name)
     admit(context.replica, manifest.pod, manifest.pod)
     reasons = _reasons(context, manifest, intent)
     context.warn(warnings_of(context, manifest))
@@ -65,7 +65,7 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     placed = allocate_devices(
         context, manifest, intent.node_name, manifest.uid, forced=intent.force
     )
-    placed = bound(context, placed, intent.node_name, manifest.uid)
+    placed = with_binding(context, placed, intent.node_name, manifest.uid)
     note_arrival(context.replica, placed.pod)
     answer = _put(context, placed)
     record_scheduled(context, manifest, intent.node_name, manifest.uid)
@@ -87,7 +87,7 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
     if manifest.pod.terminating:
         return answer_with(context, stored)
     _ask_budgets(context, manifest.pod)
-    answer = _put(context, evicted(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    answer = _put(context, with_eviction(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
     record_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
     return answer
 
@@ -114,7 +114,7 @@ def _stored_pod(
 ) -> tuple[Stored, PodManifest]:
     stored = context.replica.get("Pod", namespace, name)
     if stored is None:
-        raise missing("Pod", namespace, name)
+        raise not_found("Pod", namespace, name)
     assert isinstance(stored.manifest, PodManifest)
     check_preconditions(Preconditions(uid=uid), stored)
     return stored, stored.manifest

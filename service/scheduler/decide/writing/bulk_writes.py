@@ -16,7 +16,7 @@ from service.scheduler.decide.object_writes import (
     WriteResult,
     delete_stored,
     remove,
-    stored_as_meant,
+    require_stored,
     upsert,
 )
 from service.scheduler.decide.writing.config import set_priority_class
@@ -24,8 +24,8 @@ from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     Warnings,
     WriteOutcome,
-    attempted,
-    refused,
+    attempt_write,
+    refused_outcome,
     result_warnings,
 )
 from service.scheduler.protocol.answers import ApplyAnswer, GeneratedName, LineResult, LinesAnswer
@@ -132,14 +132,14 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
     generated: bool | UnsetType = UNSET
     if isinstance(sent, InvalidManifest | Forbidden):
         named: ApplyLine | Applicable | Deletion = line
-        done = refused(sent)
+        done = refused_outcome(sent)
     elif isinstance(sent, Deletion):
-        named, done = sent, attempted(context, partial(_deleted, context, sent, caller))
+        named, done = sent, attempt_write(context, partial(_deleted, context, sent, caller))
     else:
         given = sent
         sent = with_name(context, given)
         generated = UNSET if sent is given else True
-        named, done = sent, attempted(context, partial(_applied, context, sent, caller))
+        named, done = sent, attempt_write(context, partial(_applied, context, sent, caller))
         warnings = UNSET if done.errors else result_warnings(warnings_of_written(context, sent))
     return LineResult(
         line=line.line,
@@ -160,6 +160,6 @@ def _applied(context: DecisionContext, sent: Applicable, caller: Caller) -> Writ
 
 
 def _deleted(context: DecisionContext, sent: Deletion, caller: Caller) -> WriteOutcome:
-    stored = stored_as_meant(context, sent.kind, sent.namespace, sent.name, sent.preconditions)
+    stored = require_stored(context, sent.kind, sent.namespace, sent.name, sent.preconditions)
     delete_stored(context, stored, caller)
     return WriteOutcome("Deleted", context.replica.revision)

@@ -10,7 +10,7 @@ from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     WriteOutcome,
-    attempted,
+    attempt_write,
 )
 from service.scheduler.protocol.answers import DeletionOutcome, DeletionResult, DeletionsAnswer
 from service.scheduler.protocol.intents import DeleteObjects
@@ -59,7 +59,7 @@ def _name(stored: Stored) -> ObjectName:
 
 def _result(context: DecisionContext, intent: DeleteObjects, stored: Stored) -> DeletionResult:
     manifest = stored.manifest
-    done = attempted(context, partial(_deleted, context, intent, stored))
+    done = attempt_write(context, partial(_deleted, context, intent, stored))
     outcome: DeletionOutcome = (
         done.result if done.result in ("Deleted", "Conflict") else "Forbidden"
     )

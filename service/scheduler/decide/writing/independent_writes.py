@@ -33,17 +33,17 @@ class WriteOutcome(msgspec.Struct, frozen=True):
     errors: list[FieldError] = []
 
 
-def attempted(context: DecisionContext, write: Callable[[], WriteOutcome]) -> WriteOutcome:
+def attempt_write(context: DecisionContext, write: Callable[[], WriteOutcome]) -> WriteOutcome:
     """Make one write; if it is refused, undo its changes and return the reason."""
     mark = context.replica.mark()
     try:
         return write()
     except (InvalidManifest, Denied, Forbidden, NotFound, Conflict) as error:
         context.replica.undo(mark)
-        return refused(error)
+        return refused_outcome(error)
 
 
-def refused(error: MoorageError) -> WriteOutcome:
+def refused_outcome(error: MoorageError) -> WriteOutcome:
     """Return the outcome of a write that failed with this error."""
     match error:
         case InvalidManifest():

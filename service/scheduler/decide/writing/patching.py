@@ -4,9 +4,9 @@ import msgspec
 
 from service.model.json.patch import apply_patch
 from service.model.registry.manifests import ObjectManifest, parse_as, with_resource_version
-from service.scheduler.decide.admission.field_ownership import applied
+from service.scheduler.decide.admission.field_ownership import apply_fields
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.object_writes import check_preconditions, missing, replace_object
+from service.scheduler.decide.object_writes import check_preconditions, not_found, replace_object
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import ApplyPatch, PatchObject
 
@@ -21,7 +21,7 @@ def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
     """
     stored = context.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None:
-        raise missing(intent.kind, intent.namespace, intent.name)
+        raise not_found(intent.kind, intent.namespace, intent.name)
     check_preconditions(intent.preconditions, stored)
     shown = with_resource_version(stored.manifest.render(), stored.revision)
     patched = apply_patch(intent.patch_type, msgspec.json.decode(shown), intent.patch)
@@ -45,5 +45,5 @@ def apply_object(context: DecisionContext, intent: ApplyPatch) -> ObjectAnswer:
     if stored is not None:
         assert isinstance(stored.manifest, ObjectManifest)
         old = stored.manifest
-    sent = applied(context, intent, old)
+    sent = apply_fields(context, intent, old)
     return replace_object(context, sent, stored, intent.caller, patched=old is not None)

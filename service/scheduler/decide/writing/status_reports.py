@@ -8,13 +8,13 @@ from service.model.core.errors import Forbidden, InvalidManifest
 from service.model.core.field_warnings import warnings_in_part
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext
-from service.scheduler.decide.object_writes import stored_as_meant, upsert
+from service.scheduler.decide.object_writes import require_stored, upsert
 from service.scheduler.decide.writing.independent_writes import (
     STEP_OBJECTS,
     Warnings,
     WriteOutcome,
-    attempted,
-    refused,
+    attempt_write,
+    refused_outcome,
     result_warnings,
 )
 from service.scheduler.protocol.answers import LineResult, LinesAnswer
@@ -37,10 +37,10 @@ def _result(context: DecisionContext, line: ReportLine, caller: Caller) -> LineR
     warnings: Warnings = UNSET
     if isinstance(report, InvalidManifest | Forbidden):
         namespace, name = line.namespace, line.name
-        done = refused(report)
+        done = refused_outcome(report)
     else:
         namespace, name = report.namespace, report.name
-        done = attempted(context, partial(_reported, context, report, caller))
+        done = attempt_write(context, partial(_reported, context, report, caller))
         warnings = (
             UNSET if done.errors else result_warnings(warnings_in_part("status", report.status))
         )
@@ -57,7 +57,7 @@ def _result(context: DecisionContext, line: ReportLine, caller: Caller) -> LineR
 
 
 def _reported(context: DecisionContext, report: StatusReport, caller: Caller) -> WriteOutcome:
-    stored = stored_as_meant(
+    stored = require_stored(
         context, PodManifest.kind, report.namespace, report.name, report.preconditions
     )
     assert isinstance(stored.manifest, PodManifest)

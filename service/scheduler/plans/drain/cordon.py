@@ -15,7 +15,7 @@ from service.scheduler.decide.admission.plan_admission import (
     with_state,
 )
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.object_writes import answer_with, missing
+from service.scheduler.decide.object_writes import answer_with, not_found
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, SetPlanState
 from service.scheduler.replica.replica import Replica, Stored
@@ -77,7 +77,7 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
     """
     stored = context.replica.get(PLAN.kind, "", intent.name)
     if stored is None:
-        raise missing(PLAN.kind, "", intent.name)
+        raise not_found(PLAN.kind, "", intent.name)
     assert isinstance(stored.manifest, DeclaredManifest)
     body = plan_of(stored.manifest).body
     if body.spec.state == intent.state:
@@ -115,7 +115,7 @@ def _drain(intent: DrainNode) -> dict[str, Any]:
 def _stored_node(context: DecisionContext, name: str) -> tuple[Stored, NodeManifest]:
     stored = context.replica.get(NodeManifest.kind, "", name)
     if stored is None:
-        raise missing(NodeManifest.kind, "", name)
+        raise not_found(NodeManifest.kind, "", name)
     assert isinstance(stored.manifest, NodeManifest)
     return stored, stored.manifest
 

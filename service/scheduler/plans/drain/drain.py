@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.placing.pod_placement import Candidate
-from service.scheduler.plans.changes import unbound
+from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, units_of
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.place import Explainer, GoalPod, unplaced
-from service.scheduler.plans.selection import nodes_of, refused
+from service.scheduler.plans.place import Explainer, GoalPod, unplaced_goal_pod
+from service.scheduler.plans.selection import field_error, nodes_of
 from service.scheduler.plans.waves import (
     EVICTIONS_OVER,
     Blocked,
@@ -70,7 +70,7 @@ class DrainPlan:
     def _refuse_too_many(self, pods: int) -> None:
         most = self._fork.context.limits.plan_pods_max
         if pods > most:
-            raise refused("nodes", f"has {pods} pods, over the limit of {most} in one plan")
+            raise field_error("nodes", f"has {pods} pods, over the limit of {most} in one plan")
 
     def _report_unplaced(self, waves: Waves) -> Steps[None]:
         explaining = Explainer(self._fork, self._intent.explain)
@@ -82,13 +82,13 @@ class DrainPlan:
             yield
 
     def _unplaced(self, goal_pod: GoalPod, reason: Blocked, explaining: Explainer) -> Unplaced:
-        result = unplaced(goal_pod, reason.reason, reason.message)
+        result = unplaced_goal_pod(goal_pod, reason.reason, reason.message)
         if reason.reason != "Unschedulable" or goal_pod.group is not None:
             return result
         replica = self._fork.replica
         start = replica.mark()
-        replica.put(unbound(goal_pod.candidate.manifest))
-        result = explaining.of(unbound(goal_pod.candidate.manifest).pod, result)
+        replica.put(without_node(goal_pod.candidate.manifest))
+        result = explaining.of(without_node(goal_pod.candidate.manifest).pod, result)
         replica.undo(start)
         return result
 

@@ -1,11 +1,10 @@
 """The next moves of a stored rebalancing plan, checked again on the current state.
 
 Moves are searched beside placements, on a state that may be outdated when they are made. So each
-wave
-is tried again: its pods are where they were, their new nodes take them although all pods that are
-leaving still have their room, budgets allow it now, no rule is broken, and the objectives improve.
-A
-wave that no longer meets this is dropped; the next search plans it anew, or something else.
+wave is tried again: its pods are where they were, their new nodes take them although all pods that
+are leaving still have their room, budgets allow it now, no rule is broken, and the objectives
+improve. A wave that no longer meets this is dropped; the next search plans it anew, or something
+else.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.plans.broken_rules import BrokenRules
-from service.scheduler.plans.changes import unbound
+from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.protected_pods import is_protected
@@ -31,7 +30,7 @@ from service.scheduler.plans.waves import (
     Blocked,
     Move,
     blocked_by_budget,
-    breaking,
+    blocked_by_rule,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Search
@@ -126,7 +125,7 @@ def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
 def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[bool]:
     """Move pods together to the nodes of their steps; return whether all could."""
     cluster = fork.replica.cluster
-    unbound_pods = [unbound(pod) for pod in pods]
+    unbound_pods = [without_node(pod) for pod in pods]
     for pod in unbound_pods:
         fork.replica.put(pod)
     for pod, step in zip(unbound_pods, wave, strict=True):
@@ -220,7 +219,7 @@ class _Judge:
             return _NO_ROOM
         broken = yield from self._rules.newly_broken(classes)
         if broken:
-            return breaking(broken[0], {pod.namespace for pod in pods})
+            return blocked_by_rule(broken[0], {pod.namespace for pod in pods})
         return None
 
 

@@ -1,8 +1,7 @@
 """The progress of a stored rebalancing plan: completed moves, the next ones, and its end.
 
 Reservations record the moves in progress, and the state shows all others: so a server that
-continues
-another one's plan needs nothing but what is stored.
+continues another one's plan needs nothing but what is stored.
 """
 
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from service.scheduler.decide.move_reservations import give_up, reservations_in,
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.status.pod_conditions import (
     EVICTION_REASON,
-    evicted,
     record_evicted,
+    with_eviction,
 )
 from service.scheduler.plans.eviction_bounds import evictions_left
 from service.scheduler.plans.rebalance.moves import Measured, measure, next_moves
@@ -102,9 +101,7 @@ class RebalanceProgress:
         measured = yield from measure(self._context, self._goal)
         status = self._measured(status, measured)
         status = self._with_moves(replace(status, evicted=status.evicted + len(moving.moves)))
-        if (
-            found_moves.steps and not moving.moves
-        ):  # Something has changed since; it is planned anew.
+        if found_moves.steps and not moving.moves:  # Something has changed since: plan anew.
             again = self._now + timedelta(seconds=self._context.limits.plan_look_seconds)
             due = again if due is None else min(due, again)
         is_done = not found_moves.steps and not status.moves
@@ -122,7 +119,7 @@ class RebalanceProgress:
     def _is_running(self) -> bool:
         return self._body.spec.state == "Running"
 
-    # Who has come
+    # Completed moves
 
     def _followed(self, status: PlanProgress) -> PlanProgress:
         """Count moves whose replacement arrived or timed out, and drop their reservations."""
@@ -156,7 +153,7 @@ class RebalanceProgress:
     def _next_expiry(self, under_way: Sequence[MoveReservation]) -> datetime | None:
         return min(map(self._end_of, under_way), default=None)
 
-    # Who moves
+    # Next moves
 
     def _search(self, status: PlanProgress, under_way: Sequence[MoveReservation]) -> Search | None:
         room = self._room(status, len(under_way))
@@ -187,11 +184,11 @@ class RebalanceProgress:
 
     def _evict(self, manifest: PodManifest, to: str) -> None:
         message = f"Rebalance: the plan {self._plan.name} moves it to {to}"
-        self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
+        self._replica.put(with_eviction(self._context, manifest, EVICTION_REASON, message))
         record_evicted(self._context, manifest, "Rebalance", message)
         reserve(self._replica, self._plan, manifest, to, self._now)
 
-    # What is told
+    # Status
 
     def _measured(self, status: PlanProgress, measured: Measured) -> PlanProgress:
         before = {

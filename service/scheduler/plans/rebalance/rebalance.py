@@ -1,12 +1,9 @@
 """The goal that placed pods move to better nodes, by objectives in order of importance.
 
 The search finds nodes for some pods, on the engine alone. Then it looks for an order in which the
-pods
-can move without breaking required rules or exceeding disruption budgets between two waves: one pod
-in
-each wave where possible, or else those together that have to move at once. Moves that are
-impossible
-are dropped, as are moves after the best state reached.
+pods can move without breaking required rules or exceeding disruption budgets between two waves: one
+pod in each wave where possible, or else those together that have to move at once. Moves that are
+impossible are dropped, as are moves after the best state reached.
 """
 
 from collections.abc import Sequence
@@ -23,13 +20,13 @@ from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
-from service.scheduler.plans.changes import unbound
+from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.rebalance.objectives import measures_of
 from service.scheduler.plans.rebalance.search import LocalSearch, Places
-from service.scheduler.plans.selection import pods_of, refused
+from service.scheduler.plans.selection import field_error, pods_of
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
 
@@ -114,7 +111,7 @@ class RebalancePlan:
         ]
         most = self._fork.context.limits.plan_pods_max
         if len(placed) > most:
-            raise refused(
+            raise field_error(
                 "selector", f"selects {len(placed)} pods, over the limit of {most} in one plan"
             )
         allowances = Allowances(cluster)
@@ -252,12 +249,12 @@ class _Waves:
     ) -> bool:
         """Take pods off their nodes, and place them on those found for them."""
         context = self._fork.context
-        unbound_pods = [unbound(manifest) for manifest in manifests]
+        unbound_pods = [without_node(manifest) for manifest in manifests]
         for manifest in unbound_pods:
             context.replica.put(manifest)
         waiting = dict(zip(keys, unbound_pods, strict=True))
         placed = True
-        while waiting and placed:  # One may need another to be there before it.
+        while waiting and placed:  # One may need another to be placed first.
             placed = False
             for key, manifest in tuple(waiting.items()):
                 if self._gets(key, manifest, places[key]):

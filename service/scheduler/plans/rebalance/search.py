@@ -2,11 +2,9 @@
 
 First single pods move, each time the one that gains most, until no single move is an improvement.
 Then pods move together where one alone cannot: two that block each other, and, if there are few
-pods,
-some that are chosen by a random number generator with a fixed seed; after each of these single pods
-move again. The search ends when it finds no improvement, or when its budget is used up. It changes
-the
-engine alone, tentatively; the caller undoes it.
+pods, some that are chosen by a random number generator with a fixed seed; after each of these
+single pods move again. The search ends when it finds no improvement, or when its budget is used up.
+It changes the engine alone, tentatively; the caller undoes it.
 """
 
 from collections import defaultdict
@@ -114,7 +112,7 @@ class LocalSearch:
             if improvement is None:
                 continue
             change, slot = improvement
-            # Estimates say too much; to wait for them would mean to try every pod before each move.
+            # Estimates are upper bounds: waiting for them would mean trying every pod before each move.
             is_tried = bool(queue) and queue[0][1] != _ESTIMATED
             if is_tried and at != version and (change, version, kind) > queue[0]:
                 heappush(queue, (change, version, kind))
@@ -247,7 +245,7 @@ class LocalSearch:
                 if change is not None and change < self._moving.none and self._may(places):
                     self._accept(places, change)
 
-    # What is so now
+    # State
 
     def _is_over(self) -> bool:
         """Return whether no other pod may move, or time is up."""

@@ -1,8 +1,7 @@
 """The order in which otherwise equal pods are removed: that of a Kubernetes ReplicaSet.
 
 The source is `ActivePodsWithRanks` in its `pkg/controller`. Times of readiness are compared
-exactly,
-where Kubernetes puts them on a logarithmic scale.
+exactly, where Kubernetes puts them on a logarithmic scale.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 
 from service.model.registry.manifests import PodManifest
-from service.scheduler.decide.node_lifecycle.taints import parsed
+from service.scheduler.decide.node_lifecycle.taints import parse_time
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1}
@@ -80,7 +79,7 @@ def _deletion_cost(manifest: PodManifest) -> int:
 def _seconds(time: object) -> float:
     """Return a time in seconds, or 0 if it is missing or not RFC 3339."""
     try:
-        return parsed(str(time)).timestamp() if time else 0.0
+        return parse_time(str(time)).timestamp() if time else 0.0
     except ValueError:
         return 0.0
 

@@ -2,8 +2,7 @@
 
 No required rule of a pod that stays may break. Among the choices that satisfy this, pods without a
 node go first; then the topology spread constraints of the pods decide, then preferences, then the
-order
-in which Kubernetes scales in.
+order in which Kubernetes scales in.
 """
 
 from collections import Counter, defaultdict
@@ -24,13 +23,13 @@ from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.remove.order import RemovalOrder, removal_order_of
-from service.scheduler.plans.selection import pods_of, refused
+from service.scheduler.plans.selection import field_error, pods_of
 from service.scheduler.plans.waves import (
     EVICTIONS_OVER,
     PROTECTED,
     Blocked,
     blocked_by_budget,
-    breaking,
+    blocked_by_rule,
     unplaced_pod,
 )
 from service.scheduler.protocol.intents import MakePlan
@@ -45,8 +44,7 @@ _NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.
 
 Cost = tuple[int, int, int]
 """The number of pods with a node, and the removal's cost to spread and preferences; less is
-better.
-"""
+better."""
 NOTHING: Cost = (0, 0, 0)
 
 
@@ -98,7 +96,7 @@ class RemovePlan:
         active = [pod for pod in pods if not pod.pod.terminating and not pod.pod.finished]
         most = self._fork.context.limits.plan_pods_max
         if len(active) > most:
-            raise refused("selector", f"selects {len(active)} pods, over the limit of {most}")
+            raise field_error("selector", f"selects {len(active)} pods, over the limit of {most}")
         yield from self._rules.observe()
         self._allowances.observe(pod.pod for pod in active)
         options = _options(active)
@@ -196,8 +194,7 @@ class RemovePlan:
         """Remove and return the best pod of a heap.
 
         If the pods have no preferences, removing one only costs more the more are gone. So the
-        first of
-        the heap is the best if it still costs what it did.
+        first of the heap is the best if it still costs what it did.
         """
         if self._costs.may_fall:
             for index, (_, members) in enumerate(heap):
@@ -229,7 +226,7 @@ class RemovePlan:
         if not broken:
             return None
         self._fork.replica.undo(start)
-        return breaking(broken[0], {option.pod.namespace})
+        return blocked_by_rule(broken[0], {option.pod.namespace})
 
     # Judging
 

@@ -1,24 +1,18 @@
 """Searches for the smallest changes after which an unschedulable pod fits.
 
 First, all obstacles between the pod and nodes are computed, over all nodes at once (`obstacles`).
-Nodes
-with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
-changes
-that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as in
-preemption, but regardless of priority. A node may also be added that is like an existing one, but
-empty.
+Nodes with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
+changes that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as
+in preemption, but regardless of priority. A node may also be added that is like an existing one,
+but empty.
 
 This yields guesses only. Each is then tried: the changes are made, the pod is placed like any pod,
-and
-everything is undone. A guess becomes a repair if the pod fits then, but no longer without any one
-of
-the changes or evictions.
+and everything is undone. A guess becomes a repair if the pod fits then, but no longer without any
+one of the changes or evictions.
 
 A change may add obstacles: without its node affinity, a pod may have to be spread over more
-domains.
-So after a guess that seemed sufficient but is not, the obstacles are computed again, and more
-guesses
-follow.
+domains. So after a guess that seemed sufficient but is not, the obstacles are computed again, and
+more guesses follow.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -54,7 +48,7 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
-from service.scheduler.decide.object_writes import missing
+from service.scheduler.decide.object_writes import not_found
 from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by
 from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.protocol.intents import FindRepairs
@@ -190,7 +184,7 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
-        raise missing("Pod", intent.namespace, intent.name)
+        raise not_found("Pod", intent.namespace, intent.name)
     if not knows_scheduler(context.replica.cluster, manifest.pod):
         raise unknown_scheduler(context.replica.cluster, manifest.pod)
     bounds = RepairBounds(intent.changes_max, intent.repairs_max, intent.removable)
@@ -447,7 +441,7 @@ class _Search:
     def _stays(self, pod: Pod) -> bool:
         return is_protected(pod, self._bounds.plan.protect)
 
-    # Trying out
+    # Trials
 
     @contextmanager
     def _after(self, guess: Guess) -> Iterator[Pod]:
@@ -524,7 +518,7 @@ class _Search:
             self._cluster.put_pod(replace(unbound_pod, node_name=to))
         return RepairMove(namespace=victim.namespace, name=victim.name, to=to)
 
-    # Telling
+    # Reporting
 
     def _changes_of(self, guess: Guess) -> Iterator[AnyRepairChange]:
         for remedy in guess.remedies:

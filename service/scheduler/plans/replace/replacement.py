@@ -16,12 +16,12 @@ from service.scheduler.plans.replace.rollout import (
     OldPodSelection,
     PodReadiness,
     Rollout,
-    incoming,
+    new_pods,
     observe,
     place_new,
 )
-from service.scheduler.plans.replace.wave_size import arrival, group_too_large
-from service.scheduler.plans.selection import refused
+from service.scheduler.plans.replace.wave_size import group_too_large, new_pods_of_wave
+from service.scheduler.plans.selection import field_error
 from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked, unplaced_pod
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
@@ -56,8 +56,7 @@ class ReplacePlan:
         Raises:
             Forbidden: the caller may not place pods in the namespace.
             InvalidManifest: there are more pods than one plan may have, or a different pod has the
-                name of
-                a new one.
+                name of a new one.
         """
         goal = self._goal
         release = yield from observe(self._fork.context, goal)
@@ -84,14 +83,16 @@ class ReplacePlan:
     def _refuse(self, release: Rollout) -> None:
         most = self._fork.context.limits.plan_pods_max
         if len(release.old) > most:
-            raise refused("selector", f"selects {len(release.old)} pods, over the limit of {most}")
+            raise field_error(
+                "selector", f"selects {len(release.old)} pods, over the limit of {most}"
+            )
         if self._goal.replicas > most:
-            raise refused("replicas", f"is over the limit of {most} pods in one plan")
+            raise field_error("replicas", f"is over the limit of {most} pods in one plan")
         differing = release.differing
         if differing is not None:
             name = f"{differing.namespace}/{differing.name}"
             message = f"would name a pod that is there, and is another one: {name}"
-            raise refused("template.metadata.name", message, self._goal.template.name)
+            raise field_error("template.metadata.name", message, self._goal.template.name)
 
     def _taken(self, release: Rollout, wave: int) -> Steps[Rollout]:
         """Take one wave, and return the pods after it; those that go are leaving."""
@@ -102,7 +103,9 @@ class ReplacePlan:
             self._fork.replica.put(pod.with_deletion(self._fork.context.now))
             self.steps.append(_goes(pod, wave))
             yield from self._fork.pause()
-        pods, held = arrival(self._fork.context, release, self._goal, len(leaving), self._most)
+        pods, held = new_pods_of_wave(
+            self._fork.context, release, self._goal, len(leaving), self._most
+        )
         placed, refused = yield from place_new(self._fork.context, _ASKED, pods)
         self._refused = [*held, *refused]
         self.steps += [_comes(pod, wave) for pod in placed]
@@ -132,7 +135,7 @@ class ReplacePlan:
     def _report_unplaced(self, release: Rollout) -> None:
         """Report which new pods are missing and which old ones are left, with reasons."""
         explaining = Explainer(self._fork, self._intent.explain)
-        missing = incoming(release._replace(old=[]), self._goal, 0, self._goal.replicas)
+        missing = new_pods(release._replace(old=[]), self._goal, 0, self._goal.replicas)
         why = {pod.name: reason for pod, reason in self._refused}
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY

@@ -1,11 +1,9 @@
 """Rollouts: which pods are old and new, and what a wave may do, on the current state.
 
 Both dry-run plans and stored plans take their waves from here. First the pods to leave are chosen,
-by
-disruption budgets, by the number of pods that have to be available, and by the required rules of
-all
-others; then new pods are placed while the bounds allow more. Pods that were evicted keep their room
-until they are gone.
+by disruption budgets, by the number of pods that have to be available, and by the required rules of
+all others; then new pods are placed while the bounds allow more. Pods that were evicted keep their
+room until they are gone.
 """
 
 from collections import Counter
@@ -32,7 +30,7 @@ from service.scheduler.plans.waves import (
     PROTECTED,
     Blocked,
     blocked_by_budget,
-    breaking,
+    blocked_by_rule,
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Replace
@@ -134,9 +132,8 @@ class OldPodSelection:
         """Return the pods that leave, at most `most`, and why the others stay.
 
         If the rollout would end here because a constraint counts old and new pods together, and
-        evicting
-        old ones would leave the new ones too unevenly spread, they are evicted all the same: such
-        constraints only bind placement.
+        evicting old ones would leave the new ones too unevenly spread, they are evicted all the
+        same: such constraints only bind placement.
         """
         chosen = self._allowed(release, most)
         start = self._fork.try_out()
@@ -144,7 +141,7 @@ class OldPodSelection:
             yield from self._fork.take_back(start)
             yield from self._rules.observe()
             chosen = yield from self._one_by_one(release, most)
-            if not chosen and not incoming(release, self._goal, 0, most):
+            if not chosen and not new_pods(release, self._goal, 0, most):
                 self._own = {(pod.namespace, pod.name) for pod in (*release.old, *release.new)}
                 chosen = yield from self._one_by_one(release, most)
         yield from self._fork.take_back(start)
@@ -177,7 +174,7 @@ class OldPodSelection:
             broken = yield from self._broken_without([pod])
             if broken:
                 yield from self._fork.take_back(start)
-                self._stay_reasons.append((pod, breaking(broken[0], {pod.namespace})))
+                self._stay_reasons.append((pod, blocked_by_rule(broken[0], {pod.namespace})))
                 continue
             spare.take(pod)
             self._take(pod)
@@ -253,7 +250,7 @@ class _Spare:
         self._available -= self._readiness.of(pod)
 
 
-def incoming(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
+def new_pods(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
     """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
     there = len(release.old) - leaving_count + len(release.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
@@ -305,7 +302,7 @@ class _Same:
         sent = replace(self._template, pod=pod)
         try:
             updated = as_updated(self._context, sent, stored, was_admitted=False)
-        except InvalidManifest:  # Defaults of the namespace contradict it now; it is not that pod.
+        except InvalidManifest:  # The namespace's defaults contradict it now: not the same pod.
             return False
         return updated.same_pod(stored)
 

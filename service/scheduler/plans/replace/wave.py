@@ -2,8 +2,7 @@
 
 A wave begins when all new pods of the earlier waves are reported as ready, so the state alone shows
 which wave comes next, and none is taken twice. Pods that were lost meanwhile are missing like those
-not
-yet created.
+not yet created.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from service.model.plans.plan import DEADLINE_SECONDS, KeptGoal, PlanProgress, ProtectedPods
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.node_lifecycle.taints import parsed
+from service.scheduler.decide.node_lifecycle.taints import parse_time
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.replace.rollout import (
     OldPodSelection,
@@ -24,7 +23,7 @@ from service.scheduler.plans.replace.rollout import (
     observe,
     place_new,
 )
-from service.scheduler.plans.replace.wave_size import arrival, group_too_large
+from service.scheduler.plans.replace.wave_size import group_too_large, new_pods_of_wave
 from service.scheduler.plans.waves import EVICTIONS_OVER, Blocked
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.plans import Replace
@@ -96,7 +95,7 @@ def take_wave(
         evict(pod)
     if limits.evictions_left == 0 and release.old:
         blocked = [*blocked, (release.old[0], EVICTIONS_OVER)]
-    pods, held = arrival(context, release, goal, len(leaving), limits.most)
+    pods, held = new_pods_of_wave(context, release, goal, len(leaving), limits.most)
     placed, refused = yield from place_new(context, _PLACING, pods)
     return Wave(release, leaving, placed, [*blocked, *held, *refused])
 
@@ -128,4 +127,4 @@ def is_done(status: PlanProgress, goal: Replace) -> bool:
 def deadline_of(status: PlanProgress, goal: KeptGoal) -> datetime:
     """Return when the plan has gone without progress for too long."""
     seconds = goal.progress_deadline_seconds or DEADLINE_SECONDS
-    return parsed(status.progressed_at) + timedelta(seconds=seconds)
+    return parse_time(status.progressed_at) + timedelta(seconds=seconds)

@@ -1,10 +1,8 @@
 """How many new pods a wave of a rollout creates: within its bounds, the limits, and whole groups.
 
 Members of a group get nodes only with enough others. So a wave creates as many as the group needs,
-even
-beyond the limit of one wave; and if the bounds of the rollout never leave room for that many, no
-pod
-leaves for it either.
+even beyond the limit of one wave; and if the bounds of the rollout never leave room for that many,
+no pod leaves for it either.
 """
 
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from typing import NamedTuple
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.groups.group_membership import members_of
-from service.scheduler.plans.replace.rollout import Rollout, incoming
+from service.scheduler.plans.replace.rollout import Rollout, new_pods
 from service.scheduler.plans.waves import Blocked
 from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.pod_groups import group_of
@@ -26,12 +24,12 @@ class NewPodsOfWave(NamedTuple):
     held: Sequence[tuple[PodManifest, Blocked]] = ()
 
 
-def arrival(
+def new_pods_of_wave(
     context: DecisionContext, release: Rollout, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
     """Return the new pods, about `most`, that may be created now that `gone` leave, in whole groups."""
     needed = _members_needed(context, goal)
-    pods = incoming(release, goal, leaving_count, max(most, needed))
+    pods = new_pods(release, goal, leaving_count, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
     if len(pods) <= room:
         return NewPodsOfWave(pods)

@@ -31,7 +31,7 @@ class Charges:
         """Return what a pod costs by its manifest alone, and what scopes read of it."""
         if pod.resize is not None:
             return pod_charge(pod.spec, pod.resize)
-        # Specs are found by id; as long as the spec is kept here, no other object gets its id.
+        # Specs are found by id; while the spec is cached here, no other object gets its id.
         cached = self._known.get(id(pod.spec))
         if cached is None:
             if len(self._known) >= CHARGES_MAX:

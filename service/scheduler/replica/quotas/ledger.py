@@ -2,8 +2,8 @@
 
 The creation or deletion of a pod adds or removes its charge, and undoing a change is the opposite
 change. So the sums follow the replica, tentative changes included. They are recomputed only if a
-quota
-or the configuration changed or, for opportunity cost, the nodes; and only when they are needed.
+quota or the configuration changed or, for opportunity cost, the nodes; and only when they are
+needed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,14 +65,12 @@ class Ledger:
         self._cluster = cluster
         self.accounts: dict[str, dict[str, Account]] = {}
         """The quotas by namespace and name; while there is none, changes of pods need not be
-        reported.
-        """
+        reported."""
         self._residents: dict[str, _Residents] | None = None
         """The pods by namespace; None until a sum has to be computed, and while there is no
-        quota.
-        """
+        quota."""
 
-    # What happens
+    # Changes
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """Follow the creation (no `before`), change, or deletion (no `after`) of an object."""
@@ -143,7 +141,7 @@ class Ledger:
     def _all(self) -> Iterator[Account]:
         return (account for accounts in self.accounts.values() for account in accounts.values())
 
-    # What is used
+    # Usage
 
     def quotas(self, namespace: str) -> list[ResourceQuota]:
         """Return the quotas of a namespace, by name."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from service.model.registry.manifests import TemplateCache, parse_any
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.evicting import minimal_evictions as evictions_that_mend_rules
+from service.scheduler.decide.evicting import minimal_evictions
 from service.scheduler.dispatch import decide
 from service.scheduler.protocol.intents import EvictViolating, PatchConfig
 from service.scheduler.protocol.limits import Limits
@@ -242,7 +242,7 @@ def test_telling_many_victims_why_takes_one_look_at_those_who_stay(victim, monke
         looked_at.extend(keys)
         return min(looked_at)
 
-    monkeypatch.setattr(evictions_that_mend_rules, "min", counted, raising=False)
+    monkeypatch.setattr(minimal_evictions, "min", counted, raising=False)
     owners = [apart(f"p{number}", "a", ["b"], priority=1) for number in range(100)]
     others = [apart(f"p{number}", "b", ["x"]) for number in range(100, 200)]
     gone = owners if victim == "RuleOwner" else others
