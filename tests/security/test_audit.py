@@ -10,9 +10,10 @@ import msgspec
 import pytest
 from litestar.types import ASGIApp
 
-from service.api.auth import refusal_log as refusal_audit
+from service.api.auth import refusal_log
 from service.api.auth.authentication import STALE_AFTER_SECONDS, Authentication
 from service.api.auth.refusal_log import Refusals
+from service.api.http.context import RequestContext
 from service.app import create_app
 from service.model.core.access import ADMIN, EVERYBODY, Grant, Principal
 from service.model.core.errors import StorageUnavailable
@@ -213,8 +214,8 @@ class SecondsAtWill(HurriedClock):
         await (self.over.wait() if seconds else asyncio.sleep(0))
 
 
-def scope(address: str = "192.0.2.1") -> Any:
-    return {"type": "http", "client": (address, 1), "path_params": {"cluster": "default"}}
+def request(address: str = "192.0.2.1") -> RequestContext:
+    return RequestContext(address=address, cluster="default")
 
 
 @pytest.fixture
@@ -228,23 +229,23 @@ async def test_refusals_of_a_second_are_told_up_to_ten_and_counted_beyond(
     noted: Refusals, store: MemoryStore
 ) -> None:
     for _ in range(1000):
-        noted.note(scope(), 401)
+        noted.note(request(), 401)
     for status in (200, 404, 422, 500, 403, 429, 429):
-        noted.note(scope(), status)
+        noted.note(request(), status)
     await noted.flush()
     rows = await told(store)
-    assert len(rows) == refusal_audit.TOLD_MAX + 3
-    assert {(row.address, row.status, row.requests) for row in rows[: refusal_audit.TOLD_MAX]} == {
+    assert len(rows) == refusal_log.TOLD_MAX + 3
+    assert {(row.address, row.status, row.requests) for row in rows[: refusal_log.TOLD_MAX]} == {
         ("192.0.2.1", 401, 1)
     }
-    others = [(row.address, row.status, row.requests) for row in rows[refusal_audit.TOLD_MAX :]]
+    others = [(row.address, row.status, row.requests) for row in rows[refusal_log.TOLD_MAX :]]
     assert others == [("", 401, 990), ("", 403, 1), ("", 429, 2)]
 
 
 async def test_refusals_are_kept_by_themselves_after_a_second(store: MemoryStore) -> None:
     clock = SecondsAtWill()
     noted = Refusals(store.audit, clock)
-    noted.note(scope(), 403)
+    noted.note(request(), 403)
     assert await told(store) == []
     clock.over.set()
 
@@ -264,7 +265,7 @@ async def test_refusals_that_cannot_be_kept_are_dropped_and_said_so(
 
     monkeypatch.setattr(store.audit, "add_refusals", unavailable)
     noted = Refusals(store.audit, SecondsAtWill())
-    noted.note(scope(), 403)
+    noted.note(request(), 403)
     await noted.close()
     assert "1 refusals are not in the audit." in caplog.text
 
@@ -288,7 +289,7 @@ async def test_refusals_that_are_being_kept_are_waited_for_at_the_end() -> None:
     log, clock = SlowLog(), SecondsAtWill()
     noted = Refusals(log, clock)
     clock.over.set()
-    noted.note(scope(), 403)
+    noted.note(request(), 403)
     await log.begun.wait()
     closing = asyncio.create_task(noted.close())
     for _ in range(10):
@@ -303,9 +304,9 @@ async def test_refusals_go_on_being_kept_while_others_are() -> None:
     log, clock = SlowLog(), SecondsAtWill()
     noted = Refusals(log, clock)
     clock.over.set()
-    noted.note(scope(), 403)
+    noted.note(request(), 403)
     await log.begun.wait()
-    noted.note(scope(), 401)
+    noted.note(request(), 401)
     log.may_end.set()
     await noted.close()
     assert log.kept == [403, 401]
@@ -447,9 +448,9 @@ async def test_a_process_that_nobody_asks_hears_of_the_first_token_by_itself(
 
 async def test_nothing_is_noted_of_refusals_while_no_audit_is_kept(later: MemoryStore) -> None:
     noted = Refusals(later.audit, SecondsAtWill())
-    noted.note(scope(), 403)
+    noted.note(request(), 403)
     later.audit.begin()
-    noted.note(scope(), 401)
+    noted.note(request(), 401)
     await noted.close()
     assert [row.status for row in await told(later)] == [401]
 
@@ -469,11 +470,8 @@ async def test_the_edge_notes_what_was_refused(store: MemoryStore) -> None:
     noted: list[tuple[str, int]] = []
 
     class Noting:
-        def attend(self, scope: Any) -> None:
-            """It is told of the whole answer."""
-
-        def note(self, scope: Any, status: int) -> None:
-            noted.append((scope["path"], status))
+        def note(self, context: RequestContext, status: int, times: int = 1) -> None:
+            noted.append((context.path, status))
 
     app = create_app(
         Settings(token=TOKEN),
