@@ -23,7 +23,7 @@ import pytest
 from sqlalchemy.engine import make_url
 from xdist.remote import Producer
 
-from service.api.http import streaming as streamed_responses
+from service.api.http import streaming
 from service.runtime import compiled_engine
 from service.server.local_server import temporary_folder
 from service.store.coordination import replica_reports
@@ -72,7 +72,7 @@ PATIENCE = (
     (pool, "POOL_WAIT_SECONDS"),
     (housekeeping, "REPORT_SECONDS_MAX"),
     (replica_reports, "REPORT_SECONDS_MAX"),
-    (streamed_responses, "READER_SECONDS_MAX"),
+    (streaming, "READER_SECONDS_MAX"),
 )
 TEMPLATE = "moorage_template"
 OTHER_SERVER = "TEST_DATABASE_URL"

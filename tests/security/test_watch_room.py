@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.http import streaming as streamed_responses
+from service.api.http import streaming
 from service.api.http.byte_budget import Budget, Holding
 from service.api.http.streaming import PIECE_BYTES
 from service.api.http.watch_budget import WATCH_PART, WatchRoom, WatchShare
@@ -120,7 +120,7 @@ async def test_slow_readers_are_cut_off_and_make_room(
     harness = await make_harness(bytes_in_flight_max=BUDGET)
     since = (await harness.store.log.head(1)).revision
     await change(harness.store, 12)
-    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(streaming, "READER_SECONDS_MAX", 0.01)
     streams = [unread(harness, since) for _ in range(8)]
     async with asyncio.timeout(WAIT_SECONDS):
         await asyncio.gather(*(each.task for each in streams))
@@ -291,8 +291,8 @@ async def test_a_page_has_to_be_read_in_time_and_not_piece_by_piece(
     harness = await make_harness(bytes_in_flight_max=BUDGET)
     since = (await harness.store.log.head(1)).revision
     await change(harness.store, 4)
-    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.2)
-    monkeypatch.setattr(streamed_responses, "PAGE_BYTES_PER_SECOND_MIN", 2**40)
+    monkeypatch.setattr(streaming, "READER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(streaming, "PAGE_BYTES_PER_SECOND_MIN", 2**40)
     made = Drips(harness.app, {"sinceRevision": since, "timeoutSeconds": 1})
     made.seconds = 0.06
     async with asyncio.timeout(WAIT_SECONDS):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.api.http import streaming as streamed_responses
+from service.api.http import streaming
 from service.api.resources.watch import routes as watching
 from service.api.resources.watch.sse import EventWriter
 from service.api.resources.watch.stream import ChangeStream
@@ -479,7 +479,7 @@ async def test_a_deleted_cluster_ends_its_streams(harness: Harness):
 
 
 async def test_a_slow_reader_is_cut_off(harness: Harness, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(streaming, "READER_SECONDS_MAX", 0.01)
     async with stream(harness) as watch:
         watch.reading.clear()
         await harness.put_node("n")

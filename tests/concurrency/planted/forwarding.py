@@ -1,23 +1,23 @@
 """Mistakes in forwarding requests from worker to worker."""
 
-from service.api.forwarding import retry as unanswered_requests
+from service.api.forwarding import retry
 from service.api.forwarding.retry import AnswerLost
 from service.model.core.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 
 
-@bug("P19, P4, A7", "unanswered_requests.forward")
+@bug("P19, P4, A7", "retry.forward")
 def lost_answer_decided_again_without_a_key(patch):
     """A request whose answer got lost is decided again, though nothing tells whether it was done."""
-    forward = unanswered_requests.forward
+    forward = retry.forward
 
     async def forward_again(peers, holder, request, repeat, here):
         return await forward(peers, holder, request, "Safe", here)
 
-    patch.setattr(unanswered_requests, "forward", forward_again)
+    patch.setattr(retry, "forward", forward_again)
 
 
-@bug("P19, A7", "unanswered_requests.forward")
+@bug("P19, A7", "retry.forward")
 def lost_answer_told_as_refused(patch):
     """A request whose answer got lost is told as definitely not done."""
 
@@ -26,7 +26,7 @@ def lost_answer_told_as_refused(patch):
             return await peers.ask(holder, request, repeat)
         except AnswerLost:
             raise StorageUnavailable("No.") from None
-        except unanswered_requests.Unreachable:
+        except retry.Unreachable:
             return await here()
 
-    patch.setattr(unanswered_requests, "forward", forward)
+    patch.setattr(retry, "forward", forward)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.api.forwarding import retry as unanswered_requests
+from service.api.forwarding import retry
 from service.api.forwarding.retry import AnswerLost, Repeat, Unreachable
 from service.model.core.errors import MoorageError
 from service.scheduler.protocol.intents import ExplainPod
@@ -88,7 +88,7 @@ class SimulatedPeers:
             except MoorageError as error:
                 return Told(error)
 
-        told = await unanswered_requests.forward(self, holder, request, _repeat(request), here)
+        told = await retry.forward(self, holder, request, _repeat(request), here)
         if isinstance(told.outcome, Exception):
             raise told.outcome
         return told.outcome
