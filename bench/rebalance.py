@@ -25,7 +25,7 @@ from bench.stack import Server, serving
 from bench.trace import CAME, WENT, place, prepared, put_nodes
 from bench.verify import broken, broken_by, put
 from bench.worlds import HOST, ZONE
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 from service.engine import Cluster
 from service.engine.rules.violations import Inspection
 from service.model.cluster.cluster_config import ClusterConfig

@@ -20,7 +20,7 @@ from bench.figures import Table, spread, verdict
 from bench.over_http import CLUSTER
 from bench.stack import Postgres, Server, server
 from bench.verify import Manifest, violations
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 
 CAME, WENT = "openb/created-at", "openb/deleted-at"
 GOAL = 6_000

@@ -15,16 +15,16 @@ from types import FrameType
 from typing import Any
 
 from examples.movement import INTRUDER, JOBS, NAMESPACE, moving, remove
-from service.cli.client import Client
-from service.cli.errors import CliError
-from service.cli.manifests.manifest_sources import read_objects
-from service.cli.printing.explanations import (
+from moorage.cli.exceptions import CliError
+from moorage.cli.input.sources import read_objects
+from moorage.cli.render.explanations import (
     count_outcomes,
     describe_outcomes,
     print_explanation,
     print_results,
 )
-from service.cli.printing.output import Output, print_error
+from moorage.cli.render.output import Output, print_error
+from moorage.cli.session.client import Client
 from service.cli.server_failures import as_command_errors
 from service.server.local_server import LocalServer
 from service.settings import settings_of_this_process

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 
-from service.cli.client import Client
-from service.cli.errors import CliError, Refused
+from moorage.cli.exceptions import CliError, Refused
+from moorage.cli.session.client import Client
 
 PAUSE_SECONDS = 2.5
 """The time between two movements, in which somebody who looks sees the first of them."""

@@ -34,12 +34,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.cli.changes.batches import in_batches
-from service.cli.client import Client
-from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
-from service.cli.manifests.manifest_sources import MANIFEST_SUFFIXES, read_objects
-from service.cli.printing.explanations import PLACED, count_outcomes, reasons_of_refusals
-from service.cli.printing.output import Format, Output, print_error
+from moorage.cli.changes.batches import in_batches
+from moorage.cli.exceptions import CliError, ExitCode, Refused, Unavailable, WrongUsage
+from moorage.cli.input.sources import MANIFEST_SUFFIXES, read_objects
+from moorage.cli.render.explanations import PLACED, count_outcomes, reasons_of_refusals
+from moorage.cli.render.output import Format, Output, print_error
+from moorage.cli.session.client import Client
 from service.cli.server_failures import as_command_errors
 from service.server.local_server import LocalServer, temporary_folder
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import asyncpg
 
-from service.cli.client import Client
+from moorage.cli.session.client import Client
 from service.server.local_server import LocalServer, temporary_folder
 from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres

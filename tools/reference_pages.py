@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
+from moorage.cli.command_table import load_command
+from moorage.cli.main import app
 from service.api.http.problems import PROBLEMS
-from service.cli.command_table import load_command
-from service.cli.main import app
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.field_warnings import WARNINGS
 from tools.field_docstrings import field_docstrings

@@ -1,6 +1,6 @@
 """`python -m service.cli` does what `moorage` does, even if that script is not installed."""
 
-from service.cli import main
+from moorage.cli import main
 
 if __name__ == "__main__":
     main()

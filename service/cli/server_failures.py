@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service.cli.errors import Stopped, Unavailable, WrongUsage
+from moorage.cli.exceptions import Stopped, Unavailable, WrongUsage
 from service.server.failures import ConfigurationError, StoppedError, UnavailableError
 
 

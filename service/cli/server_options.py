@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from service.cli.errors import WrongUsage
+from moorage.cli.exceptions import WrongUsage
 from service.model.core.messages import reword
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 

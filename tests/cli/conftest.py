@@ -9,9 +9,9 @@ import httpx
 import msgspec
 import pytest
 
-from service.cli import options
-from service.cli.client import Client
-from service.cli.main import run
+from moorage.cli.main import run
+from moorage.cli.session import options
+from moorage.cli.session.client import Client
 
 CLUSTER = "/v1/clusters/default"
 PLACED = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": {"nodeName": "node-1"}}

@@ -1,8 +1,8 @@
 import httpx
 import pytest
 
-from service.cli.client import RETRY_SECONDS_MAX
-from service.cli.errors import Refused, Unavailable
+from moorage.cli.exceptions import Refused, Unavailable
+from moorage.cli.session.client import RETRY_SECONDS_MAX
 
 PATH = "/v1/clusters/default/placements"
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from service.cli.manifests.manifest_sources import read_document
+from moorage.cli.input.sources import read_document
 from tests.cli.conftest import CLUSTER
 
 EXPORT = {"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "node-1"}}]}

@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from service.cli.contexts import contexts_file
+from moorage.cli.session.contexts import contexts_file
 from tests.cli.conftest import CLUSTER
 
 PODS = {"items": [], "metadata": {}}

@@ -9,10 +9,10 @@ from importlib.metadata import EntryPoints
 import msgspec
 import pytest
 
-from service.cli import command_table
-from service.cli.command_group import INSTEAD
-from service.cli.command_table import COMMANDS
-from service.cli.errors import ExitCode
+from moorage.cli import command_table
+from moorage.cli.command_group import INSTEAD
+from moorage.cli.command_table import COMMANDS
+from moorage.cli.exceptions import ExitCode
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS
@@ -75,7 +75,7 @@ def test_the_server_registers_its_commands():
 
 PRINTS = """
 import typer
-from service.cli.command_group import Commands
+from moorage.cli.command_group import Commands
 
 app = typer.Typer(cls=Commands)
 app.command()(lambda: print("text", flush=True))

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from examples.movement import JOBS
-from service.cli.client import Client
-from service.cli.printing.output import wrapped
+from moorage.cli.render.output import wrapped
+from moorage.cli.session.client import Client
 from service.server.local_server import temporary_folder
 from service.server.tcp_ports import hold_port, port_of
 from service.store.db.connector import STARTERS_LOCK, data_source_name
@@ -173,8 +173,8 @@ SAID = {
 def test_sentences_break_between_words_where_the_terminal_ends(columns):
     said = "; print(); ".join(SAID)
     script = (
-        "from service.cli.errors import CliError; "
-        f"from service.cli.printing.output import Output, print_error; output = Output(); {said}"
+        "from moorage.cli.exceptions import CliError; "
+        f"from moorage.cli.render.output import Output, print_error; output = Output(); {said}"
     )
     narrow = {"COLUMNS": str(columns)}
     with Terminal([sys.executable, "-c", script], environment=narrow, cwd=str(ROOT)) as terminal:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from service.cli.client import Client
+from moorage.cli.session.client import Client
 from tests.api.live import live_server
 from tests.conformance import vectors
 from tests.seeds import EXPLORING

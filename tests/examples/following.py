@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS
 

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from examples.replay import Replay, Report, find, kill_tree, memory_mib, tree, verdict
-from service.cli.client import Client
-from service.cli.errors import WrongUsage
-from service.cli.printing.explanations import reasons_of_refusals
+from moorage.cli.exceptions import WrongUsage
+from moorage.cli.render.explanations import reasons_of_refusals
+from moorage.cli.session.client import Client
 from tests.waiting import WAIT_SECONDS
 
 

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import pytest
 import yaml
 
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 from service.engine import Cluster, Placement, Refusal, place
 from service.model.nodes.namespaces import NamespaceManifest
 from service.model.pods.pod_manifest import parse_pod

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from examples.movement import JOBS, JOBS_AT_ONCE, ROUND, job, movements
-from service.cli.client import Client
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
+from moorage.cli.session.client import Client
 from service.server.local_server import LocalServer, temporary_folder
 from tests.paths import ROOT
 from tests.seeds import seed

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 from tests.api.live import live_server
 from tests.databases import Databases
 from tests.page.visiting import ADMIN, REAL, SAMPLE, WAIT_MILLISECONDS, Visit

@@ -17,7 +17,7 @@ import httpx
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
 from service.server.local_server import LocalServer, temporary_folder
 from tests.page.conftest import CHROMIUM, OPTIONS
 from tests.page.visiting import Visit

@@ -12,13 +12,13 @@ import asyncpg
 import httpx
 import pytest
 
+from moorage.cli.changes.grants import path_of
 from service.api.auth.authentication import (
     STALE_AFTER_SECONDS,
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
 from service.api.resources.handlers import openapi_document
-from service.cli.changes.grants import path_of
 from service.model.core.access import (
     ADMIN as ADMIN_GRANT,
     EVERYBODY,

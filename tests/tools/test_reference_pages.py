@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from moorage.cli.command_table import COMMANDS
 from service.api.http.problems import PROBLEMS
-from service.cli.command_table import COMMANDS
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.field_warnings import WARNINGS
 from tools.reference_pages import DOCS, PAGES, SHARED, cluster_configuration, commands, problems

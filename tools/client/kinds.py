@@ -1,4 +1,4 @@
-"""The module `moorage/kept_kinds.py`: the kinds that the server keeps for its rules."""
+"""The module `clients/python/moorage/kept_kinds.py`: the kinds that the server keeps for its rules."""
 
 from service.model.registry.kinds import DECLARED_KINDS
 

@@ -1,4 +1,4 @@
-"""The module `moorage/types.py`: TypedDicts of all schemas of the OpenAPI document."""
+"""The module `clients/python/moorage/types.py`: TypedDicts of all schemas of the OpenAPI document."""
 
 import textwrap
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,8 @@ import sys
 
 import typer
 
-from service.cli.errors import CliError
-from service.cli.printing.output import print_error
+from moorage.cli.exceptions import CliError
+from moorage.cli.render.output import print_error
 from tools.conformance.comparison import conformance
 
 

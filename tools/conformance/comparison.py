@@ -15,11 +15,11 @@ from typing import Annotated
 
 import typer
 
-from service.cli.client import Client
-from service.cli.errors import ExitCode, Refused, WrongUsage
-from service.cli.manifests.manifest_sources import read_objects
-from service.cli.options import URL_DEFAULT, Token, Url
-from service.cli.printing.output import Output
+from moorage.cli.exceptions import ExitCode, Refused, WrongUsage
+from moorage.cli.input.sources import read_objects
+from moorage.cli.render.output import Output
+from moorage.cli.session.client import Client
+from moorage.cli.session.options import URL_DEFAULT, Token, Url
 from service.cli.server_failures import as_command_errors
 from service.server.local_server import LocalServer, temporary_folder
 from tools.conformance.cases import (

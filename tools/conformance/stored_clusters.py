@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from service.cli.client import Client
+from moorage.cli.session.client import Client
 from tools.conformance.cases import (
     KINDS_BY_PLURAL,
     Difference,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.errors import WrongUsage
+from moorage.cli.exceptions import WrongUsage
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 

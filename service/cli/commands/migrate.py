@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.printing.output import Output
+from moorage.cli.render.output import Output
 from service.cli.server_failures import as_command_errors
 from service.cli.server_options import (
     DatabaseUrl,

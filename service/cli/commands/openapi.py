@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from service.cli.errors import ExitCode
-from service.cli.printing.output import Output
+from moorage.cli.exceptions import ExitCode
+from moorage.cli.render.output import Output
 
 DIFFERENCES_SHOWN = 40
 

@@ -1,6 +1,6 @@
 """`moorage serve`: the server, until it is stopped."""
 
-from service.cli.errors import WrongUsage
+from moorage.cli.exceptions import WrongUsage
 from service.cli.server_failures import as_command_errors
 from service.cli.server_options import (
     AccessLog,
@@ -65,4 +65,4 @@ def serve(
             require_packages(settings.tracing)
         except InvalidSettings as error:
             raise WrongUsage(str(error)) from None
-        run_server(settings, preload=["service.cli.main"])
+        run_server(settings, preload=["moorage.cli.main"])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from service.cli.errors import ExitCode
-from service.cli.printing.output import Output
+from moorage.cli.exceptions import ExitCode
+from moorage.cli.render.output import Output
 from service.cli.server_failures import as_command_errors
 from service.cli.server_options import DatabaseUrl, DataDir, server_settings
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding

@@ -1,9 +1,9 @@
 import httpx
 
-from service.cli.commands.bindings import show
-from service.cli.options import Session
-from service.cli.printing.output import Format, Output
-from service.cli.progress.follower import WatchFollower
+from moorage.cli.commands.bindings import show
+from moorage.cli.progress.follower import WatchFollower
+from moorage.cli.render.output import Format, Output
+from moorage.cli.session.options import Session
 from tests.cli.conftest import CLUSTER
 
 PLACED = '{"revision":7,"action":"Placed","namespace":"shop","name":"a","uid":"u","nodeName":"n2","previousNodeName":"n1"}'

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from service.cli.printing.table_rows import Clock
-from service.cli.progress import follower
+from moorage.cli.progress import follower
+from moorage.cli.render.rows import Clock
 from tests.cli.conftest import CLUSTER, PLACED, WAITING
 
 NODE = {

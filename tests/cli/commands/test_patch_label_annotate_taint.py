@@ -3,7 +3,7 @@ from typing import get_args
 import httpx
 import pytest
 
-from service.cli.commands import taint
+from moorage.cli.commands import taint
 from service.model.core.primitives import TaintEffect
 from tests.cli.conftest import CLUSTER
 

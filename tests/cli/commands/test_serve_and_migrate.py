@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from service.cli.errors import WrongUsage
+from moorage.cli.exceptions import WrongUsage
 from service.cli.server_options import server_settings
 from service.model.core.access import ADMIN
 from service.server import local_server

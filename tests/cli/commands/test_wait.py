@@ -61,7 +61,7 @@ def test_changes_after_the_first_look_are_followed(waits, stub):
 
 
 def test_a_stream_that_ends_or_breaks_is_taken_up_by_looking_again(waits, stub, monkeypatch):
-    monkeypatch.setattr("service.cli.progress.waiter.RECONNECT_SECONDS", 0)
+    monkeypatch.setattr("moorage.cli.progress.waiter.RECONNECT_SECONDS", 0)
     compacted = httpx.Response(200, text='event: ERROR\ndata: {"code":"Compacted"}\n\n')
     broken = httpx.ReadError("reset")
     stub.on("GET", PATH, pod(), pod(), pod(), pod(nodeName="node-1"))

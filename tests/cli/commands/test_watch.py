@@ -1,10 +1,10 @@
 import httpx
 import pytest
 
-from service.cli.errors import Refused, Unavailable
-from service.cli.options import Session
-from service.cli.printing.output import Format, Output
-from service.cli.progress.follower import WatchFollower
+from moorage.cli.exceptions import Refused, Unavailable
+from moorage.cli.progress.follower import WatchFollower
+from moorage.cli.render.output import Format, Output
+from moorage.cli.session.options import Session
 from tests.cli.conftest import CLUSTER
 
 STREAM = """\

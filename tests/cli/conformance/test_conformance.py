@@ -2,7 +2,7 @@ import httpx
 import msgspec
 import pytest
 
-from service.cli.client import Client
+from moorage.cli.session.client import Client
 from tests.builders import matching, pod
 from tests.conformance import vectors
 from tools.conformance.cases import (

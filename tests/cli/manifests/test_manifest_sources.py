@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from service.cli.errors import WrongUsage
-from service.cli.manifests.manifest_sources import read_document, read_objects
+from moorage.cli.exceptions import WrongUsage
+from moorage.cli.input.sources import read_document, read_objects
 
 
 def test_yaml_documents_and_lists_are_read_in_their_order(tmp_path):

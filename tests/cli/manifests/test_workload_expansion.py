@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from service.cli.errors import WrongUsage
-from service.cli.manifests.workload_expansion import expand
+from moorage.cli.exceptions import WrongUsage
+from moorage.cli.input.workloads import expand
 from tests.cli.conftest import CLUSTER
 
 LABELS = {"app": "web"}

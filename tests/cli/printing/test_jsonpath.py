@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.cli.errors import WrongUsage
-from service.cli.printing.jsonpath import Template, read_path
+from moorage.cli.exceptions import WrongUsage
+from moorage.cli.render.jsonpath import Template, read_path
 
 POD = {
     "metadata": {"name": "web-0", "labels": {"app.io/name-x": "web", "n": 1}},

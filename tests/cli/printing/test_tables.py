@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from service.cli.printing.tables import TableWriter
+from moorage.cli.render.tables import TableWriter
 from tests.cli.conftest import CLUSTER
 from tests.paths import ROOT
 from tests.terminals import Terminal

@@ -6,8 +6,8 @@ import httpx
 import psutil
 import pytest
 
-from service.cli.client import Client
-from service.cli.manifests.manifest_sources import read_objects
+from moorage.cli.input.sources import read_objects
+from moorage.cli.session.client import Client
 from service.server.local_server import LocalServer, is_ready, temporary_folder
 from service.store.embedded.config import SERVING_ROLE
 from tests.paths import ROOT

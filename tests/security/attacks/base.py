@@ -21,7 +21,7 @@ from http.client import HTTPConnection, HTTPException
 
 import psutil
 
-from service.cli.client import Client
+from moorage.cli.session.client import Client
 from service.server.local_server import LocalServer, temporary_folder
 from service.server.tcp_ports import hold_port, port_of
 from tests.builders import node, pod

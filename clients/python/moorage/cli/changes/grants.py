@@ -1,0 +1,103 @@
+"""Grants of principals and groups: reading them, and changing them beside other clients."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from moorage.cli.exceptions import Refused
+from moorage.cli.session.hints import NOT_FOUND
+from moorage.cli.session.options import Session
+
+CHANGED_MEANWHILE = "PreconditionFailed"
+
+
+ATTEMPTS_MAX = 10
+
+
+Grants = list[dict[str, str]]
+
+
+class Role(StrEnum):
+    """The roles that a grant can give."""
+
+    READER = "reader"
+    SCHEDULER = "scheduler"
+    EDITOR = "editor"
+    OBSERVER = "observer"
+    ORCHESTRATOR = "orchestrator"
+    ADMIN = "admin"
+
+
+Name = Annotated[str, typer.Argument(help="The principal's name, such as nightly-batch.")]
+
+
+OnCluster = Annotated[str | None, typer.Option("--on", help="This cluster alone (default: all).")]
+
+
+InNamespace = Annotated[
+    str | None, typer.Option("--in", help="This namespace alone (default: all).")
+]
+
+
+Group = Annotated[
+    bool, typer.Option("--group", help="The name is that of an identity provider's group.")
+]
+
+
+def collection_of(*, group: bool) -> str:
+    """Return the collection in which principals or groups are."""
+    return "groups" if group else "principals"
+
+
+def path_of(collection: str, name: str) -> str:
+    """Make the path of a principal or a group; a slash in the name is escaped."""
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    return f"/v1/{collection}/{quote(escaped, safe='')}"
+
+
+def grant_of(role: Role, cluster: str | None, namespace: str | None) -> dict[str, str]:
+    """Return a grant as the API has it."""
+    where = {"cluster": cluster, "namespace": namespace}
+    return {"role": role.value, **{key: value for key, value in where.items() if value}}
+
+
+def grant_role(session: Session, collection: str, name: str, grant: dict[str, str]) -> None:
+    """Add a grant to those of a principal or a group, unless it has it."""
+
+    def with_it(known: Grants | None) -> Grants:
+        return known if known and grant in known else [*(known or []), grant]
+
+    change_grants(session, path_of(collection, name), with_it)
+
+
+def change_grants(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:
+    """Change the grants at `path`; `change` gets the present ones, None for a new principal.
+
+    If another client changes them at the same time, `change` is called again with the new ones.
+    """
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        known, precondition = _known(session, path)
+        wanted = change(known)
+        if wanted == known:
+            return
+        try:
+            session.client.put(path, {"grants": wanted}, precondition)
+        except Refused as error:
+            if error.problem.get("code") != CHANGED_MEANWHILE or attempt == ATTEMPTS_MAX:
+                raise
+        else:
+            return
+
+
+def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
+    """Return a principal's grants, and the header with which a PUT replaces no other grants."""
+    try:
+        found, tag = session.client.get_tagged(path)
+    except Refused as error:
+        if error.problem.get("code") != NOT_FOUND:
+            raise
+        return None, {"If-None-Match": "*"}
+    return found["grants"], {"If-Match": tag} if tag else {}

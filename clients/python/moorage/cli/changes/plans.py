@@ -1,0 +1,50 @@
+"""Storing a plan that the server carries out, in place of one of its name that has ended."""
+
+from typing import Any
+
+from moorage.cli.exceptions import Refused
+from moorage.cli.session.hints import NOT_FOUND
+from moorage.cli.session.options import Session
+
+Plan = dict[str, Any]
+
+
+def keep_plan(session: Session, name: str, spec: Plan, before: Plan | None) -> Plan:
+    """Store a plan; one of this name that has ended makes room, one that is paused stays so.
+
+    `before` is the plan of this name that has not ended; None: there is none.
+    """
+    path = session.client.path("plans", name)
+    if before is None:
+        _make_room(session, path)
+    elif "state" in before["spec"]:
+        spec = {**spec, "state": before["spec"]["state"]}
+    body = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Plan",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    kept: Plan = session.client.put(path, body)
+    return kept
+
+
+def has_ended(plan: Plan) -> bool:
+    """Whether the server does nothing for a plan any more."""
+    return bool((plan.get("status") or {}).get("endedAt"))
+
+
+def did(before: Plan | None, kept: Plan, begins: str) -> str:
+    """Say what storing a plan has done with the one that runs; `begins` is said if none does."""
+    if before is None:
+        return begins
+    told = "runs already" if before["spec"] == kept["spec"] else "runs already, and is changed"
+    return f"{told}; it is paused" if kept["spec"].get("state") == "Paused" else told
+
+
+def _make_room(session: Session, path: str) -> None:
+    try:
+        session.client.delete(path)
+    except Refused as error:
+        if error.problem.get("code") != NOT_FOUND:
+            raise

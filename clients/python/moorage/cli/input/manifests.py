@@ -1,0 +1,121 @@
+"""What `apply` and `place` read: objects in files, with pods in the places of workloads."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from moorage.cli.exceptions import Refused
+from moorage.cli.input.sources import read_objects
+from moorage.cli.input.workloads import Expansion, Object, expand, workload_kind
+from moorage.cli.session.options import Session
+
+BELONGING = ("NodeName", "NodeAffinity", "TaintToleration")
+"""The filters by which Kubernetes decides on which nodes a daemon belongs, whether it fits or not.
+
+Source: `predicates` in pkg/controller/daemon/daemon_controller.go, v1.35.
+"""
+
+KINDS_WITHOUT_EFFECT: Mapping[str, Container[str]] = {
+    "": {"ConfigMap", "Endpoints", "Event", "PodTemplate", "Secret", "ServiceAccount"},
+    "admissionregistration.k8s.io": {
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    },
+    "apiextensions.k8s.io": {"CustomResourceDefinition"},
+    "apiregistration.k8s.io": {"APIService"},
+    "apps": {"ControllerRevision"},
+    "autoscaling": {"HorizontalPodAutoscaler"},
+    "certificates.k8s.io": {"CertificateSigningRequest", "ClusterTrustBundle"},
+    "coordination.k8s.io": {"Lease"},
+    "discovery.k8s.io": {"EndpointSlice"},
+    "events.k8s.io": {"Event"},
+    "flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
+    "networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+    "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+}
+"""Kinds of Kubernetes v1.35 that its scheduler does not read, by API group."""
+LEFT_OUT_SHOWN = 5
+"""A note names at most so many of the objects that are left out."""
+
+
+def read_manifests(
+    session: Session, files: Sequence[str], *, as_they_are: bool = False
+) -> Expansion:
+    """Read objects, and make the pods of workloads unless they are wanted as they are.
+
+    Raises:
+        WrongUsage: a file cannot be read, or a workload has no valid template.
+        Refused: the server refuses a pod of a daemon set.
+    """
+    objects = kept_objects(session, read_objects(files))
+    if as_they_are:
+        return Expansion(objects, [None] * len(objects))
+    expansion = expand(objects, lambda pod: nodes_for_daemon(session, pod))
+    made = {origin.workload for origin in expansion.origins if origin is not None}
+    without = [each for each in _workloads(objects) if each not in made]
+    for each in without:
+        session.output.note(f"{each}: no pods are made of it")
+    return expansion
+
+
+def kept_objects(session: Session, objects: Sequence[Object]) -> list[Object]:
+    """Leave out the objects of Kubernetes on which no placement depends, and say which those are.
+
+    People keep them in the same files. A kind that nobody knows is left in: the server refuses it,
+    as it may be misspelled.
+    """
+    kept = [each for each in objects if not _has_no_effect(each)]
+    if len(kept) < len(objects):
+        left_out = list(map(_told, filter(_has_no_effect, objects)))
+        shown = ", ".join(left_out[:LEFT_OUT_SHOWN])
+        more = (
+            f" and {len(left_out) - LEFT_OUT_SHOWN} more" if len(left_out) > LEFT_OUT_SHOWN else ""
+        )
+        session.output.note(f"Left out, as no placement depends on them: {shown}{more}.")
+    return kept
+
+
+def _has_no_effect(item: Object) -> bool:
+    group, slash, _ = str(item.get("apiVersion")).partition("/")
+    return item.get("kind") in KINDS_WITHOUT_EFFECT.get(group if slash else "", ())
+
+
+def _told(item: Object) -> str:
+    metadata = item.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    identity = "/".join(str(named[key]) for key in ("namespace", "name") if key in named)
+    return f"{item['kind']} {identity}"
+
+
+@contextmanager
+def told_by_manifest(expansion: Expansion) -> Iterator[None]:
+    """Let refusals name the fields of the manifests, not those of what was made of them."""
+    try:
+        yield
+    except Refused as error:
+        raise expansion.refused(error) from None
+
+
+def nodes_for_daemon(session: Session, pod: Object) -> list[str]:
+    """Ask the server on which nodes a daemon belongs: those that only lack room count, too."""
+    request = {"pods": [pod], "dryRun": True, "explain": "Full"}
+    [result] = session.client.post(session.client.path("placements"), request)["results"]
+    explanation: Mapping[str, Any] | None = result.get("explanation")
+    if explanation is None:
+        raise Refused(
+            {"code": result["outcome"], "detail": str(result.get("message") or "Refused.")}
+        )
+    filters: Mapping[str, Mapping[str, object]] = explanation["filters"]
+    known: set[str] = set(explanation["feasible"]).union(*filters.values())
+    return sorted(known.difference(*(filters.get(plugin, {}) for plugin in BELONGING)))
+
+
+def _workloads(objects: Iterable[Object]) -> Iterable[str]:
+    for item in objects:
+        if (kind := workload_kind(item)) is not None:
+            metadata = item.get("metadata") or {}
+            yield f"{kind} {metadata.get('namespace') or 'default'}/{metadata.get('name')}"

@@ -1,0 +1,22 @@
+"""Settings of clusters on the command line: `name=value`, the value as YAML."""
+
+import yaml
+
+from moorage.cli.exceptions import WrongUsage
+
+
+def read_setting(text: str) -> tuple[str, object]:
+    """Return the name of a setting and its value.
+
+    Raises:
+        WrongUsage: it is not `name=value`, or the value is not YAML.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise WrongUsage(
+            f"{text}: a setting is name=value. (`moorage context` chooses the server and cluster.)"
+        )
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise WrongUsage(f"{name}: {error}") from None

@@ -1,0 +1,104 @@
+"""Waiting for plans that the server carries out, and telling how far they are."""
+
+import time
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from moorage.cli.exceptions import Refused
+from moorage.cli.progress.waiter import Waiter
+from moorage.cli.render.output import Output
+from moorage.cli.render.rows import Item
+from moorage.cli.session.options import Session
+from moorage.cli.session.resources import Target, find_resource
+
+FOREVER = "0s"
+_NEVER = 1e12
+"""A time that does not come, in seconds of the machine's clock."""
+
+NoWait = Annotated[
+    bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
+]
+Patience = Annotated[
+    str, typer.Option("--timeout", help="How long to wait, such as 30s or 5m; 0s: for ever.")
+]
+
+
+def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> None:
+    """Wait until plans have succeeded, and tell meanwhile which pods wait; 0 seconds: for ever.
+
+    Raises:
+        Refused: a plan is not there, was cancelled, or makes no progress.
+        TimedOut: time is over.
+    """
+    plans = find_resource("plans")
+    waiting = Waiter(session, _Progress(session.output), absent_is_met=False)
+    deadline = time.monotonic() + seconds if seconds else _NEVER
+    waiting.until_met([Target(plans, None, each) for each in names], deadline)
+
+
+class _Progress:
+    """Tells whether a plan has succeeded, and meanwhile which pods wait, and for what."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._told: set[tuple[str, str, str]] = set()
+        self._leaving = 0
+
+    def __call__(self, item: Item | None) -> str | None:
+        """Return what is to be said of a plan that has succeeded; None if it has not.
+
+        Raises:
+            Refused: it was cancelled, or has made no progress for as long as it may.
+        """
+        status = (item or {}).get("status") or {}
+        if status.get("phase") == "Cancelled":
+            name = (item or {})["metadata"]["name"]
+            raise Refused({"code": "Cancelled", "detail": f"plan/{name} was cancelled."})
+        if status.get("reason") == "ProgressDeadlineExceeded":
+            name = (item or {})["metadata"]["name"]
+            told = f"plan/{name} makes no progress; the server goes on with it until it is deleted."
+            raise Refused({"code": "ProgressDeadlineExceeded", "detail": told})
+        self._tell_leaving(status.get("leaving", 0))
+        for each in status.get("waitingPods") or ():
+            self._tell(each)
+        if status.get("phase") != "Succeeded":
+            return None
+        return f"has succeeded: {_done(item or {}, status)}"
+
+    def _tell_leaving(self, count: int) -> None:
+        if count not in {0, self._leaving}:
+            pods = "1 pod is" if count == 1 else f"{count} pods are"
+            self._output.note(f"{pods} leaving, until an agent reports that it has ended.")
+        self._leaving = count
+
+    def _tell(self, pod: dict[str, Any]) -> None:
+        told = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))
+        if told not in self._told:
+            self._told.add(told)
+            who = f"{told[0]}/{told[1]} waits: " if pod.get("name") else ""
+            self._output.note(f"{who}{pod.get('message')}")
+
+
+_ENDED_BY = {
+    "MovesMax": "as many moved as may",
+    "EvictionsMax": "as many were evicted as may be",
+    "SecondsOver": "the time for the last search was over",
+}
+"""Why a plan that rebalances has ended before no move was better."""
+
+
+def _done(plan: Item, status: dict[str, Any]) -> str:
+    """Say what a plan that has succeeded has done."""
+    if (plan["spec"].get("goal") or {}).get("type") != "Rebalance":
+        return f"{status.get('evicted', 0)} pods evicted"
+    told = [f"{status.get('moved', 0)} of {status.get('evicted', 0)} pods moved as planned"]
+    elsewhere, missing = status.get("elsewhere"), status.get("missing")
+    if elsewhere:
+        told.append(f"{elsewhere} came elsewhere")
+    if missing:
+        told.append(f"{missing} did not come")
+    if status.get("reason") in _ENDED_BY:
+        told.append(_ENDED_BY[status["reason"]])
+    return ", ".join(told)

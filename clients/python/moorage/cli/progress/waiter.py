@@ -1,0 +1,108 @@
+"""Waiting until a condition holds for objects, with their changes."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from moorage.cli.exceptions import CliError, ExitCode, Refused, Unavailable, WrongUsage
+from moorage.cli.progress.follower import RECONNECT_SECONDS
+from moorage.cli.render.rows import Item
+from moorage.cli.session.hints import NOT_FOUND
+from moorage.cli.session.options import Session
+from moorage.cli.session.resources import Target
+
+STREAM_SECONDS_MAX = 300
+
+
+Condition = Callable[[Item | None], str | None]
+"""Tells in a word or two that an object is as it was waited for; None: it is not. None for an object
+that is not there."""
+
+
+class TimedOut(CliError):  # noqa: N818 - a verdict, not a fault
+    """Not everything came about in time."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class Waiter:
+    """Looks at objects, and then at their changes, until a condition holds for each of them."""
+
+    def __init__(self, session: Session, condition: Condition, *, absent_is_met: bool) -> None:
+        self._session = session
+        self._condition = condition
+        self._absent_is_met = absent_is_met
+
+    def until_met(self, targets: Sequence[Target], deadline: float) -> None:
+        """Wait for all targets.
+
+        Raises:
+            Refused: an object is not there, or goes away meanwhile.
+            TimedOut: the deadline (monotonic seconds) has passed.
+        """
+        client = self._session.client
+        if not targets and not self._absent_is_met:
+            raise WrongUsage("There is nothing to wait for.")
+        remaining = list(targets)
+        while remaining:
+            revision = str(client.get(client.path())["revision"])
+            remaining = [each for each in remaining if not self._is_met(each, self._read(each))]
+            if remaining and time.monotonic() >= deadline:
+                told = ", ".join(each.told for each in remaining[:10])
+                raise TimedOut(f"Timed out: {len(remaining)} still to come, such as {told}.")
+            if remaining:
+                remaining = self._follow(remaining, revision, deadline)
+
+    def _read(self, target: Target) -> Item | None:
+        try:
+            item: Item = self._session.client.get(target.path(self._session.client))
+        except Refused as error:
+            if error.problem.get("code") == NOT_FOUND and self._absent_is_met:
+                return None
+            raise
+        return item
+
+    def _is_met(self, target: Target, item: Item | None) -> bool:
+        told = self._condition(item)
+        if told is not None:
+            self._session.output.line(f"{target.told} {told}")
+        return told is not None
+
+    def _follow(self, targets: Sequence[Target], revision: str, deadline: float) -> list[Target]:
+        """Follow the changes since a revision for a while; return the targets that still wait."""
+        client = self._session.client
+        remaining = {(each.resource.kind, each.namespace, each.name): each for each in targets}
+        seconds = min(max(math.ceil(deadline - time.monotonic()), 1), STREAM_SECONDS_MAX)
+        params: dict[str, str | int | None] = {
+            "kind": ",".join(sorted({kind for kind, _, _ in remaining})),
+            "sinceRevision": revision,
+            "timeoutSeconds": seconds,
+        }
+        try:
+            with client.events(client.path("watch"), params) as events:
+                for event in events:
+                    if event.name == "ERROR":
+                        break
+                    if event.name != "BOOKMARK":
+                        self._take(remaining, event.name, msgspec.json.decode(event.data))
+                    if not remaining or time.monotonic() >= deadline:
+                        break
+        except Unavailable as error:
+            self._session.output.note(f"{error} Trying again.")
+            time.sleep(RECONNECT_SECONDS)
+        return [*remaining.values()]
+
+    def _take(self, remaining: dict[Any, Target], event: str, data: dict[str, Any]) -> None:
+        metadata = data["object"].get("metadata") or {}
+        key = (data["kind"], metadata.get("namespace"), metadata.get("name"))
+        target = remaining.get(key)
+        if target is None:
+            return
+        item = None if event == "DELETED" else data["object"]
+        if item is None and not self._absent_is_met:
+            raise Refused({"code": NOT_FOUND, "detail": f"{target.told} was deleted meanwhile."})
+        if self._is_met(target, item):
+            del remaining[key]

@@ -1,0 +1,33 @@
+"""Columns of a user's own: `-o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`."""
+
+import re
+from collections.abc import Sequence
+
+from moorage.cli.exceptions import WrongUsage
+from moorage.cli.render.jsonpath import read_path, shown
+
+MISSING = "<none>"
+
+_NEXT_COLUMN = re.compile(r",(?=[^,:\[\]]+:)")
+"""A comma in a path, as in `['a','b']`, separates no columns."""
+
+
+class Columns:
+    """Headings, and the path to what is shown below each of them."""
+
+    def __init__(self, text: str) -> None:
+        """Read `HEADING:PATH,…`.
+
+        Raises:
+            WrongUsage: a column is something else.
+        """
+        pairs = [each.partition(":") for each in _NEXT_COLUMN.split(text)]
+        if not all(heading and path for heading, _, path in pairs):
+            raise WrongUsage(f"-o custom-columns={text}: a column is HEADING:PATH.")
+        self.headings = [heading for heading, _, _ in pairs]
+        self._paths = [read_path(path) for _, _, path in pairs]
+
+    def row(self, item: object) -> Sequence[str]:
+        """Return what the columns show of an object."""
+        found = (path(item) for path in self._paths)
+        return [",".join(map(shown, values)) if values else MISSING for values in found]

@@ -1,0 +1,49 @@
+"""Says in which namespaces an object is that is not in the one where a command looked for it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from moorage.cli.exceptions import CliError, Refused
+from moorage.cli.session.options import Session
+from moorage.cli.session.resources import Target
+
+NOT_FOUND = "NotFound"
+NAMESPACES_MAX = 5
+"""How many namespaces a message names at most."""
+
+
+@contextmanager
+def suggest_namespaces(session: Session, target: Target) -> Iterator[None]:
+    """Do something with one object.
+
+    Raises:
+        Refused: as the answer says; of an absent object, also in which other namespaces one of its
+            kind and name is.
+    """
+    try:
+        yield
+    except Refused as error:
+        if error.problem.get("code") != NOT_FOUND or not (target.namespace and target.name):
+            raise
+        found = _namespaces_with(session, target)
+        if not found:
+            raise
+        where = ", ".join(f"-n {each}" for each in found[:NAMESPACES_MAX])
+        more = " and others" if len(found) > NAMESPACES_MAX else ""
+        told = f"{error} There is one of this name elsewhere: {where}{more}."
+        raise Refused({**error.problem, "detail": told}) from error
+
+
+def _namespaces_with(session: Session, target: Target) -> list[str]:
+    """The other namespaces with an object of this kind and name that the caller may see."""
+    path = target.resource.path(session.client, None)
+    named: dict[str, str | int] = {
+        "fieldSelector": f"metadata.name={target.name}",
+        "limit": NAMESPACES_MAX + 1,
+    }
+    try:
+        items = session.client.get(path, named)["items"]
+    except CliError:
+        # The answer to what was asked for is known; this would only have added to it.
+        return []
+    return sorted({item["metadata"]["namespace"] for item in items})

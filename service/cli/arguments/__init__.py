@@ -1,1 +1,0 @@
-"""Arguments of commands that are more than a word: durations, selectors, settings."""
