@@ -8,14 +8,15 @@ RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-de
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --locked --no-dev --extra embedded --no-install-project
+COPY clients/python/pyproject.toml clients/python/pyproject.toml
+RUN uv sync --locked --no-dev --extra embedded --no-install-workspace
 COPY hatch_build.py CHANGELOG.md SECURITY.md ./
 COPY bench/RESULTS.md bench/RESULTS.md
 COPY openapi/openapi.json openapi/openapi.json
 COPY examples examples
 COPY docs docs
 COPY tools tools
-COPY moorage moorage
+COPY clients/python clients/python
 COPY service service
 COPY migrations migrations
 # An image whose engine is not compiled would serve, and be slower.

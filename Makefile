@@ -34,7 +34,7 @@ SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode
 # Bytecode, because a server starts in a third of the time, also where Python may not write it.
 packages: $(UV)
 	@$(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
-	@.venv/bin/python -m compileall -q service migrations moorage
+	@.venv/bin/python -m compileall -q service migrations clients/python/moorage
 
 setup: packages ## install everything into .venv, with the command `moorage` in it
 	@.venv/bin/python -m tools.compile_engine
@@ -193,21 +193,22 @@ upgrades: setup ## upgrade two servers under load, from each commit's code and t
 
 $(SHIPPED): uv.lock $(UV)
 	@mkdir -p dist
-	@$(UV) export --locked --quiet --no-dev --extra embedded --no-emit-project --output-file $@ >/dev/null
+	@$(UV) export --locked --quiet --no-dev --extra embedded --no-emit-workspace --output-file $@ >/dev/null
 
 # Of Linux, a wheel names the oldest C library with which it runs; auditwheel finds out which that is.
-dist: $(UV) ## build the source distribution and a wheel for each Python, check all, install one [PYTHONS="python3.12 …"]
+dist: $(UV) ## build client and server: source distributions and wheels for each Python, check all, install them [PYTHONS="python3.12 …"]
 	@for python in $(PYTHONS); do $$python -c '' || exit 1; done
-	@rm -f dist/moorage-*.tar.gz dist/moorage-*.whl
-	@$(UV) build --quiet --sdist
+	@rm -f dist/moorage-*.tar.gz dist/moorage-*.whl dist/moorage_server-*.tar.gz dist/moorage_server-*.whl
+	@$(UV) build --quiet --package moorage --out-dir dist
+	@$(UV) build --quiet --sdist --package moorage-server --out-dir dist
 	@for python in $(PYTHONS); do \
 	  path="$$($$python -c 'import sys; print(sys.executable)')" || exit 1; \
-	  $(UV) build --quiet --wheel --python "$$path" --out-dir dist dist/moorage-*.tar.gz || exit 1; done
-	@set -- dist/moorage-*-linux_*.whl; if [ -e "$$1" ]; then \
+	  $(UV) build --quiet --wheel --python "$$path" --out-dir dist dist/moorage_server-*.tar.gz || exit 1; done
+	@set -- dist/moorage_server-*-linux_*.whl; if [ -e "$$1" ]; then \
 	  $(SUPPLY) auditwheel repair --wheel-dir dist "$$@" >/dev/null && rm "$$@"; fi
 	@$(PYTHON) tools/check_dist.py dist
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && $(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" "$$made" \
-	  && VIRTUAL_ENV="$$made" $(UV) pip install --quiet dist/moorage-*-cp$$($(PYTHON) -c 'import sys; print("%d%d" % sys.version_info[:2])')-*.whl \
+	  && VIRTUAL_ENV="$$made" $(UV) pip install --quiet dist/moorage-*.whl dist/moorage_server-*-cp$$($(PYTHON) -c 'import sys; print("%d%d" % sys.version_info[:2])')-*.whl \
 	  && "$$made/bin/moorage" --version
 
 sbom: $(SHIPPED) ## write dist/moorage.cdx.json: all that is shipped, with hashes, as CycloneDX

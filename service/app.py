@@ -266,7 +266,7 @@ def templates_of(settings: Settings) -> TemplateCache:
 def _metrics(settings: Settings) -> Metrics:
     return Metrics(
         settings.metrics_dir,
-        version=metadata.version("moorage"),
+        version=metadata.version("moorage-server"),
         engine=compiled_engine.engine_kind(),
         limits=limits_of(settings),
     )
@@ -282,7 +282,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
     limits, metrics = _limits(settings), _metrics(settings)
     budget = Budget(settings.bytes_in_flight_max)
-    spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
+    spans = exported_spans(settings.tracing, metadata.version("moorage-server"), clock)
     forwarding = forwarder_of(settings, store, clock, limits, metrics, budget)
     extenders, evaluator = Extenders(settings, clock.monotonic), Evaluator()
     suspects = Suspects(None if settings.suspects_dir is None else Path(settings.suspects_dir))

@@ -62,7 +62,7 @@ def _sections(page: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def modules():
-    folders = ("moorage", "service", "migrations", "tests", "tools", "bench", "examples")
+    folders = ("clients/python", "service", "migrations", "tests", "tools", "bench", "examples")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     return ["/" + str(path.relative_to(ROOT)) for path in [*paths, *ROOT.glob("*.py")]]
 

@@ -6,14 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.paths import ROOT
+from tests.paths import CLIENT, ROOT
 
 WITHOUT = {"tests/test_imports.py", "tests/test_private_names.py", "tests/tools/test_rename.py"}
 """Their strings import what is not there, to show that it is found."""
 IN_A_STRING = re.compile(
-    r"\bfrom (service(?:\.\w+)*) import (\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)"
+    r"\bfrom ((?:service|moorage\.cli)(?:\.\w+)*) import (\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)"
 )
 OWN = ("service", "migrations", "moorage", "tests", "bench", "tools")
+FOLDERS = [CLIENT if name == "moorage" else ROOT / name for name in OWN]
 
 
 class Source(NamedTuple):
@@ -62,7 +63,8 @@ def source_of(path: Path) -> Source:
 @cache
 def file_of(module: str) -> Path | None:
     """Return the file of a module; None if there is no such module."""
-    path = ROOT.joinpath(*module.split("."))
+    root = CLIENT if module.partition(".")[0] == "moorage" else ROOT
+    path = root.joinpath(*module.split("."))
     found = [each for each in (path.with_suffix(".py"), path / "__init__.py") if each.exists()]
     return found[0] if found else path if path.is_dir() else None
 
@@ -79,8 +81,8 @@ def missing(imported: list[tuple[str, str]]) -> list[str]:
 
 def test_what_is_imported_is_there() -> None:
     wrong = {}
-    for folder in OWN:
-        for path in (ROOT / folder).rglob("*.py"):
+    for folder in FOLDERS:
+        for path in folder.rglob("*.py"):
             if "_compiled" not in path.parts and (found := missing(source_of(path).imported)):
                 wrong[path.relative_to(ROOT).as_posix()] = found
     assert wrong == {}
@@ -88,8 +90,8 @@ def test_what_is_imported_is_there() -> None:
 
 def test_what_strings_import_is_there() -> None:
     wrong = {}
-    for folder in OWN:
-        for path in (ROOT / folder).rglob("*.py"):
+    for folder in FOLDERS:
+        for path in folder.rglob("*.py"):
             name = path.relative_to(ROOT).as_posix()
             if "_compiled" not in path.parts and name not in WITHOUT:
                 wrong[name] = missing(source_of(path).in_strings)

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.paths import ROOT
+from tests.paths import CLIENT, ROOT
 from tests.test_imports import file_of
 
-PACKAGES = (ROOT / "service", ROOT / "moorage")
+PACKAGES = (ROOT / "service", CLIENT / "moorage")
 WRITTEN_FROM_OTHERS = {"_compiled", "synchronous"}
 DECIDING = (ROOT / "service" / "engine", ROOT / "service" / "scheduler")
 """Who reads of a decision reads of both, so that a name means one class in them."""

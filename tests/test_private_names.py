@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("tests", "bench", "tools", "examples")
-OWN = ("service", *FOLDERS)
+OWN = ("service", "moorage", *FOLDERS)
 REPLACING = {"setattr", "delattr", "getattr", "hasattr", "setitem", "object"}
 """Functions, by their last names, that take a thing and the name of something of it."""
 IN_A_STRING = re.compile(r"(?:service|tests|bench|tools)(?:\.\w+)*\._(?!_)\w+[.\w]*")

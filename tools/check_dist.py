@@ -1,26 +1,65 @@
 """Check what `make dist` has built: `python tools/check_dist.py dist`.
 
-The wheel has the types, the page, the migrations and a compiled engine; the source distribution has
-what a wheel is built of; neither has data, tests or caches. What a package index shows of the README
-has no links to files that are only in the repository.
+There are two distributions: `moorage`, the client with its command, and `moorage-server`. A wheel of
+the server has the types, the page, the migrations and a compiled engine; its source distribution has
+what a wheel is built of; neither has data, tests or caches. The client's packages have nothing of
+the server. What a package index shows of a README has no links to files that are only in the
+repository.
 """
 
 import re
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-WANTED_IN_WHEEL = (
+
+class Distribution(NamedTuple):
+    """What one distribution has to have, by the name of its files."""
+
+    name: str
+    in_wheel: tuple[str, ...]
+    in_sources: tuple[str, ...]
+    fields: tuple[str, ...]
+    """Beginnings of lines of the metadata."""
+    top_level: frozenset[str]
+    """The packages that a wheel installs."""
+    is_compiled: bool = False
+
+
+_SERVER_WHEEL = (
     "service/py.typed",
     "service/app.py",
     "service/api/static/index.html",
     "migrations/sql/0015_tables.sql",
 )
-WANTED_IN_SOURCES = (
-    *WANTED_IN_WHEEL,
-    *("pyproject.toml", "hatch_build.py", "tools/compile_engine.py", "LICENSE", "README.md"),
-    *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "bench/RESULTS.md"),
+_CLIENT_WHEEL = ("moorage/py.typed", "moorage/__init__.py", "moorage/cli/main.py")
+SERVER = Distribution(
+    "moorage_server",
+    _SERVER_WHEEL,
+    (
+        *_SERVER_WHEEL,
+        *("pyproject.toml", "hatch_build.py", "tools/compile_engine.py", "LICENSE", "README.md"),
+        *("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md"),
+        "bench/RESULTS.md",
+    ),
+    (
+        "License-Expression: Apache-2.0",
+        "Provides-Extra: embedded",
+        "Description-Content-Type:",
+        "Requires-Dist: moorage==",
+    ),
+    frozenset({"service", "migrations"}),
+    is_compiled=True,
+)
+CLIENT = Distribution(
+    "moorage",
+    _CLIENT_WHEEL,
+    (*_CLIENT_WHEEL, "pyproject.toml", "LICENSE", "README.md"),
+    ("License-Expression: Apache-2.0", "Description-Content-Type:"),
+    frozenset({"moorage"}),
 )
 FORBIDDEN = re.compile(
     r"(^|/)(tests|bench(?!/RESULTS\.md$)|\.data|\.moorage|\.venv|\.uv|__pycache__|node_modules)(/|$)"
@@ -31,24 +70,50 @@ RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)[^)]*\)")
 
 def main(folder: Path) -> None:
     """End the process with an error that names everything that is wrong."""
-    wheels, (sources,) = sorted(folder.glob("moorage-*.whl")), folder.glob("moorage-*.tar.gz")
-    wrong = [f"{wheel.name}: {each}" for wheel in wheels for each in wrong_in_wheel(wheel)]
-    if not wheels:
-        wrong.append("there is no wheel")
-    with tarfile.open(sources) as archive:
-        names = [name.partition("/")[2] for name in archive.getnames()]
-    wrong += [f"sources: {each}" for each in wrong_names(names, WANTED_IN_SOURCES)]
+    wrong = [*wrong_packages(folder, CLIENT), *wrong_packages(folder, SERVER)]
+    versions = {path.name.split("-")[1].removesuffix(".tar.gz") for path in packages(folder)}
+    if len(versions) > 1:
+        wrong.append(f"the versions differ: {', '.join(sorted(versions))}")
     if wrong:
         sys.exit("\n".join(wrong))
 
 
-def wrong_in_wheel(wheel: Path) -> list[str]:
+def packages(folder: Path) -> list[Path]:
+    """Return the packages of both distributions."""
+    return [
+        path
+        for each in (CLIENT, SERVER)
+        for ending in (".whl", ".tar.gz")
+        for path in sorted(folder.glob(f"{each.name}-*{ending}"))
+    ]
+
+
+def wrong_packages(folder: Path, built: Distribution) -> Iterator[str]:
+    """Yield what is wrong with the packages of a distribution."""
+    wheels, (sources,) = (
+        sorted(folder.glob(f"{built.name}-*.whl")),
+        folder.glob(f"{built.name}-*.tar.gz"),
+    )
+    if not wheels:
+        yield f"{built.name}: there is no wheel"
+    for wheel in wheels:
+        yield from (f"{wheel.name}: {problem}" for problem in wrong_in_wheel(wheel, built))
+    with tarfile.open(sources) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    yield from (f"{sources.name}: {problem}" for problem in wrong_names(names, built.in_sources))
+
+
+def wrong_in_wheel(wheel: Path, built: Distribution) -> list[str]:
     """Return what is wrong with a wheel: its name, its files and its metadata."""
     packed = zipfile.ZipFile(wheel)
-    metadata = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
-    told = packed.read(metadata).decode()
-    wrong = [*wrong_names(packed.namelist(), WANTED_IN_WHEEL), *wrong_metadata(told)]
-    if not any("__mypyc" in name for name in packed.namelist()):
+    names = packed.namelist()
+    metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
+    text = packed.read(metadata).decode()
+    wrong = [*wrong_names(names, built.in_wheel), *wrong_metadata(text, built)]
+    for name in sorted({name.partition("/")[0] for name in names} - built.top_level):
+        if not name.endswith((".dist-info", ".libs", ".so")):
+            wrong.append(f"it installs {name}")
+    if built.is_compiled and not any("__mypyc" in name for name in names):
         wrong.append("the engine is not compiled")
     if "-linux_" in wheel.name:
         wrong.append("the name does not say which C library it needs (manylinux)")
@@ -61,15 +126,10 @@ def wrong_names(names: list[str], wanted: tuple[str, ...]) -> list[str]:
     return lacks + [f"{name} should not be there" for name in names if FORBIDDEN.search(name)]
 
 
-def wrong_metadata(told: str) -> list[str]:
+def wrong_metadata(text: str, built: Distribution = SERVER) -> list[str]:
     """Return what is wrong with the metadata of a wheel, README included."""
-    links = [f"the README has the link {each}" for each in RELATIVE_LINK.findall(told)]
-    fields = (
-        "License-Expression: Apache-2.0",
-        "Provides-Extra: embedded",
-        "Description-Content-Type:",
-    )
-    return links + [f"no field {each}" for each in fields if each not in told]
+    links = [f"the README has the link {link}" for link in RELATIVE_LINK.findall(text)]
+    return links + [f"no field {field}" for field in built.fields if field not in text]
 
 
 if __name__ == "__main__":

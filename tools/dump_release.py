@@ -28,8 +28,10 @@ from service.store.embedded import EmbeddedPostgres
 from tools import postgres
 
 ROOT = Path(__file__).parents[1]
+CLIENT = "clients/python"
+"""Where the client package is; in old commits it lies beside the others."""
 SCHEMAS = ROOT / "tests" / "store" / "schemas"
-CODE = ("service", "migrations", "moorage")
+CODE = ("service", "migrations", "moorage", CLIENT)
 
 _TABLES = """
     SELECT relname::text FROM pg_class
@@ -60,7 +62,9 @@ def extract(commit: str | None, folder: Path) -> None:
     """Put the code of a commit into a folder, that of this checkout if it is None."""
     if commit is None:
         for part in CODE:
-            shutil.copytree(ROOT / part, folder / part)
+            if (ROOT / part).exists():
+                shutil.copytree(ROOT / part, folder / part)
+        _lift_client(folder)
         return
     listed = subprocess.run(
         ["git", "ls-tree", "--name-only", commit, "--", *CODE],
@@ -74,6 +78,13 @@ def extract(commit: str | None, folder: Path) -> None:
         ["git", "archive", commit, *present], cwd=ROOT, capture_output=True, check=True
     )
     subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
+    _lift_client(folder)
+
+
+def _lift_client(folder: Path) -> None:
+    """Lay the client package beside the others, where a process that is started there finds it."""
+    if (folder / CLIENT).exists():
+        (folder / CLIENT / "moorage").rename(folder / "moorage")
 
 
 def _newest_migration(code: Path) -> str:

@@ -66,7 +66,7 @@ def run_server(settings: Settings, *, preload: Sequence[str] = ()) -> None:
     raise_file_limit()
     configure_logs(settings)
     fields = {
-        "version": metadata.version("moorage"),
+        "version": metadata.version("moorage-server"),
         "workers": settings.workers,
         "engine": engine_kind(),
     }

@@ -19,7 +19,7 @@ from msgspec import structs
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "docs" / "campaigns.json"
 PAGE = ROOT / "docs" / "campaigns.md"
-_SOURCES = ("service", "migrations", "moorage", "tests", "pyproject.toml", "uv.lock")
+_SOURCES = ("service", "migrations", "clients/python", "tests", "pyproject.toml", "uv.lock")
 _HEAD = """# Campaigns
 
 Each line is a run of one of the [campaigns](reliability.md#campaigns), written by the run itself

@@ -15,7 +15,7 @@ from tools.client import kinds, types
 from tools.client.copies import COPIES, copied
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "moorage"
+PACKAGE = ROOT / "clients" / "python" / "moorage"
 DOCUMENT = ROOT / "openapi" / "openapi.json"
 
 ASYNCHRONOUS, SYNCHRONOUS = "asynchronous", "synchronous"

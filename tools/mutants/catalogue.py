@@ -11,6 +11,8 @@ from typing import Literal
 import msgspec
 
 ROOT = Path(__file__).parents[2]
+CLIENT = "clients/python"
+"""The folder in which the client package is found."""
 FOLDER = ROOT / "tests" / "mutants"
 
 Layer = Literal[

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from tools.mutants.catalogue import ROOT, Mutant
+from tools.mutants.catalogue import CLIENT, ROOT, Mutant
 
 STARTERS = frozenset({"subprocess", "multiprocessing", "psutil", "service.server.local_server"})
 """Modules that start processes or look for them; tests that use processes import one of these."""
@@ -66,11 +66,9 @@ class Imports:
         parts = name.split(".")
         for end in range(1, len(parts) + 1):
             stem = "/".join(parts[:end])
-            yield from (
-                path
-                for path in (f"{stem}.py", f"{stem}/__init__.py")
-                if (self._root / path).exists()
-            )
+            named = (f"{stem}.py", f"{stem}/__init__.py")
+            places = (*named, *(f"{CLIENT}/{path}" for path in named))
+            yield from (path for path in places if (self._root / path).exists())
 
     def _tree(self, path: str) -> ast.Module:
         return ast.parse((self._root / path).read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from service.store.embedded import EmbeddedPostgres
 from tests.conftest import OTHER_SERVER, UNSAFE_BUT_QUICK
-from tools.mutants.catalogue import ROOT, Mutant
+from tools.mutants.catalogue import CLIENT, ROOT, Mutant
 
 SECONDS = 300
 OPTIONS = (
@@ -132,7 +132,7 @@ class Tree:
     def _environment(self) -> dict[str, str]:
         return {
             "MOORAGE_ENGINE": "interpreted",
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": f"{self.folder}{os.pathsep}{self.folder / CLIENT}",
             # Bytecode with one mistake must not be taken for that of the next.
             "PYTHONDONTWRITEBYTECODE": "1" if self._is_planted else "",
             "TMPDIR": str(self._temporary),

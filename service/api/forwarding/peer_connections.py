@@ -57,7 +57,7 @@ TOLD_SECONDS = 10.0
 
 _END = b"\r\n\r\n"
 _log = logging.getLogger(__name__)
-_VERSION = metadata.version("moorage")
+_VERSION = metadata.version("moorage-server")
 
 Serve = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 

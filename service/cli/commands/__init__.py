@@ -1,1 +1,1 @@
-"""The commands, one or a few that belong together in a module."""
+"""One module for each command of a server, with the command's name."""

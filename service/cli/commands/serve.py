@@ -65,4 +65,4 @@ def serve(
             require_packages(settings.tracing)
         except InvalidSettings as error:
             raise WrongUsage(str(error)) from None
-        run_server(settings, preload=["moorage.cli.main"])
+        run_server(settings, preload=["moorage.cli"])

@@ -37,7 +37,7 @@ from tests.support.memory_store.store import MemoryStore
 SECRET = "what-only-servers-know-0123456789"
 HOST = own_address()
 LEASE = "requests@s"
-VERSION = metadata.version("moorage")
+VERSION = metadata.version("moorage-server")
 
 
 @pytest.fixture

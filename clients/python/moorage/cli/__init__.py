@@ -1,4 +1,4 @@
-"""The `moorage` command: it runs the server, and it is a client of one."""
+"""The `moorage` command, a client of a server; an installed server adds commands of its own."""
 
 import gc
 

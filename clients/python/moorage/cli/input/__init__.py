@@ -1,1 +1,1 @@
-"""Manifests that commands read from files, with pods in place of workloads."""
+"""What commands are given: manifests, durations, selectors, and settings."""

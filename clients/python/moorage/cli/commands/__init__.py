@@ -1,0 +1,1 @@
+"""One module for each command of a remote server, with the command's name."""

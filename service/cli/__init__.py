@@ -1,0 +1,1 @@
+"""Commands of `moorage` that a server adds: they run, migrate, and verify one."""
