@@ -263,7 +263,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tracing: Literal["off", "otlp"] = "off"
     """Whether spans of requests, decisions and commits are sent by OpenTelemetry's protocol.
 
-    It needs the extra `moorage[otel]`, and `OTEL_EXPORTER_OTLP_ENDPOINT` and the other standard
+    It needs the extra `moorage-server[otel]`, and `OTEL_EXPORTER_OTLP_ENDPOINT` and the other standard
     variables say where they are sent.
     """
 

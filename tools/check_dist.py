@@ -110,9 +110,9 @@ def wrong_in_wheel(wheel: Path, built: Distribution) -> list[str]:
     metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
     text = packed.read(metadata).decode()
     wrong = [*wrong_names(names, built.in_wheel), *wrong_metadata(text, built)]
-    for name in sorted({name.partition("/")[0] for name in names} - built.top_level):
-        if not name.endswith((".dist-info", ".libs", ".so")):
-            wrong.append(f"it installs {name}")
+    installed = {name.partition("/")[0] for name in names} - built.top_level
+    others = (name for name in sorted(installed) if not name.endswith((".dist-info", ".libs")))
+    wrong += (f"it installs {name}" for name in others)
     if built.is_compiled and not any("__mypyc" in name for name in names):
         wrong.append("the engine is not compiled")
     if "-linux_" in wheel.name:

