@@ -84,7 +84,7 @@ class ReplacePlan:
         most = self._fork.context.limits.plan_pods_max
         if len(rollout.old) > most:
             raise field_error(
-                "selector", f"selects {len(release.old)} pods, over the limit of {most}"
+                "selector", f"selects {len(rollout.old)} pods, over the limit of {most}"
             )
         if self._goal.replicas > most:
             raise field_error("replicas", f"is over the limit of {most} pods in one plan")
