@@ -251,7 +251,7 @@ class _Spare:
 
 
 def new_pods(rollout: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
-    """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
+    """Return the new pods, at most `most`, that may be created now that `leaving_count` pods leave."""
     there = len(rollout.old) - leaving_count + len(rollout.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(rollout.new), most)
     names = _free_names(goal.template.name, rollout.taken)

@@ -27,7 +27,7 @@ class NewPodsOfWave(NamedTuple):
 def new_pods_of_wave(
     context: DecisionContext, rollout: Rollout, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
-    """Return the new pods, about `most`, that may be created now that `gone` leave, in whole groups."""
+    """Return about `most` new pods for `leaving_count` ones that leave, in whole groups."""
     needed = _members_needed(context, goal)
     pods = new_pods(rollout, goal, leaving_count, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
