@@ -97,7 +97,7 @@ def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVi
     if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
         message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
         raise InvalidManifest([FieldError("", message)])
-    return FindVictims(asked=judging(args, templates))
+    return FindVictims(placement=judging(args, templates))
 
 
 def preempted(

@@ -180,10 +180,10 @@ async def extender_preempt(
     args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)
     intent = victims_of(args, services.scheduler.templates)
     caller = request.context.caller()
-    require_placing(caller, intent.asked)
+    require_placing(caller, intent.placement)
     request.context.holding.changes_nothing = True
-    asked = msgspec.structs.replace(intent.asked, caller=caller)
-    answer = await services.scheduler.submit(caller.cluster, FindVictims(asked=asked))
+    placement = msgspec.structs.replace(intent.placement, caller=caller)
+    answer = await services.scheduler.submit(caller.cluster, FindVictims(placement=placement))
     result = preempted(args, answer, visibility_of(request))
     return json_response(msgspec.json.encode(result), answer.revision)
 

@@ -169,7 +169,7 @@ def _intent(
     caller = request.context.caller()
     return DeleteObjects(
         kind=resource.kind,
-        wanted=wanted,
+        object_filter=wanted,
         namespaces=_namespaces(request, resource),
         deletable=deletable_in(caller, resource) if resource.namespaced else None,
         count=1,
