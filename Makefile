@@ -116,7 +116,7 @@ openapi-check: setup ## fail if openapi/openapi.json is not what the code says
 public: packages ## write anew what programs of others rely on and only tests list: metrics, log events, schema, choices
 	@WRITE_PUBLIC=1 MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -q tests/public
 
-client: setup ## write what of the client package follows from the rest: its types, and the synchronous client
+client: setup ## write what of the client package follows from the rest: types, kinds, copies, the synchronous client
 	@.venv/bin/python -m tools.client
 
 page: openapi/openapi.json $(UV) ## build the page at / from ui/ into service/api/static

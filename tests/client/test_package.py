@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import moorage
 from moorage import AsyncClient, Client
 from moorage.kinds import KINDS
 from tests.paths import ROOT
@@ -70,11 +71,19 @@ def document():
 
 
 def test_nothing_of_the_server_is_loaded_with_it():
-    script = "import sys, moorage, moorage.types; print(*sys.modules)"
+    script = "import sys, moorage, moorage.types; moorage.Client; print(*sys.modules)"
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert {name.split(".")[0] for name in loaded.split()} & SERVERS_OWN == set()
     assert "moorage.synchronous.client" in loaded
+
+
+def test_what_it_offers_is_there_when_it_is_named():
+    assert {getattr(moorage, name).__name__ for name in moorage.__all__} == {*moorage.__all__} - {
+        "Manifest"
+    } | {"Mapping"}
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = moorage.Nothing
 
 
 def test_what_is_written_from_others_is_what_they_say():

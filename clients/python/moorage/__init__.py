@@ -1,35 +1,40 @@
 """A client of Moorage, scheduling as a service: asynchronous (`AsyncClient`) and synchronous (`Client`).
 
 It is a package beside the server, and loads nothing of it. Objects are dictionaries in Kubernetes'
-own shape, whose types are in `moorage.types`; what Moorage does not know of them is kept.
+own shape, whose types are in `moorage.types`; what Moorage does not know of them is kept. A name is
+imported when it is first used, so that the command starts soon.
 """
 
-from moorage.asynchronous.cache import AsyncCache
-from moorage.asynchronous.client import AsyncClient
-from moorage.asynchronous.objects import AsyncObjects
-from moorage.errors import (
-    ConflictError,
-    ConnectionLostError,
-    ExpiredError,
-    ForbiddenError,
-    InvalidRequestError,
-    MoorageError,
-    NoAnswerError,
-    NotFoundError,
-    PreconditionError,
-    ProblemError,
-    TimedOutError,
-    UnauthenticatedError,
-    UnavailableError,
-    UnreachableError,
-)
-from moorage.events import Change, Event
-from moorage.pages import Page
-from moorage.requests import Manifest, new_key
-from moorage.retries import Retries
-from moorage.synchronous.cache import Cache
-from moorage.synchronous.client import Client
-from moorage.synchronous.objects import Objects
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.asynchronous.cache import AsyncCache
+    from moorage.asynchronous.client import AsyncClient
+    from moorage.asynchronous.objects import AsyncObjects
+    from moorage.errors import (
+        ConflictError,
+        ConnectionLostError,
+        ExpiredError,
+        ForbiddenError,
+        InvalidRequestError,
+        MoorageError,
+        NoAnswerError,
+        NotFoundError,
+        PreconditionError,
+        ProblemError,
+        TimedOutError,
+        UnauthenticatedError,
+        UnavailableError,
+        UnreachableError,
+    )
+    from moorage.events import Change, Event
+    from moorage.pages import Page
+    from moorage.requests import Manifest, new_key
+    from moorage.retries import Retries
+    from moorage.synchronous.cache import Cache
+    from moorage.synchronous.client import Client
+    from moorage.synchronous.objects import Objects
 
 __all__ = [
     "AsyncCache",
@@ -59,3 +64,42 @@ __all__ = [
     "UnreachableError",
     "new_key",
 ]
+
+_NAMES_BY_MODULE = {
+    "moorage.asynchronous.cache": ("AsyncCache",),
+    "moorage.asynchronous.client": ("AsyncClient",),
+    "moorage.asynchronous.objects": ("AsyncObjects",),
+    "moorage.errors": (
+        "ConflictError",
+        "ConnectionLostError",
+        "ExpiredError",
+        "ForbiddenError",
+        "InvalidRequestError",
+        "MoorageError",
+        "NoAnswerError",
+        "NotFoundError",
+        "PreconditionError",
+        "ProblemError",
+        "TimedOutError",
+        "UnauthenticatedError",
+        "UnavailableError",
+        "UnreachableError",
+    ),
+    "moorage.events": ("Change", "Event"),
+    "moorage.pages": ("Page",),
+    "moorage.requests": ("Manifest", "new_key"),
+    "moorage.retries": ("Retries",),
+    "moorage.synchronous.cache": ("Cache",),
+    "moorage.synchronous.client": ("Client",),
+    "moorage.synchronous.objects": ("Objects",),
+}
+_HOMES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is named for the first time (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -67,7 +67,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The first row of a chain that is not what was written, or does not follow the one before it."""
+    """The first row of a chain that was altered, or does not follow its predecessor."""
 
     chain: int
     number: int
@@ -80,10 +80,10 @@ class Verifier:
     def __init__(self) -> None:
         self._last: AuditRow | None = None
         self.rows = 0
-        """How many rows were found right."""
+        """The number of correct rows so far."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
-        """Check more rows, and return what is wrong with the first bad one; None if all are right."""
+        """Check more rows, and return what is wrong with the first bad one, or None."""
         for row in rows:
             reason = self._reason(row)
             if reason:

@@ -27,7 +27,7 @@ _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
-    """The text is no quantity, or one that is too long, or too large."""
+    """The text is not a quantity, or is too long or too large."""
 
 
 @lru_cache(maxsize=16_384, typed=True)
@@ -58,7 +58,7 @@ def _exact_nanos(text: str) -> int:
 
 
 def _scale(suffix: str) -> tuple[int, int]:
-    """The multiplier that a suffix stands for, as a factor and a power of ten."""
+    """Return the multiplier that a suffix stands for, as a factor and a power of ten."""
     if suffix in _BINARY:
         return 1024 ** _BINARY[suffix], 0
     if suffix in _DECIMAL:
@@ -70,17 +70,17 @@ def _scale(suffix: str) -> tuple[int, int]:
 
 
 def _scaled(number: int, exponent: int) -> int:
-    """`number * 10**exponent`, rounded up."""
+    """Return `number * 10**exponent`, rounded up."""
     if exponent >= 0:
         return int(number * 10**exponent)
     return int(-(-number // 10**-exponent))
 
 
 def ceil_milli(nanos: int) -> int:
-    """Nanos to millis, rounded up."""
+    """Round nanos up to millis."""
     return -(-nanos // MILLI)
 
 
 def ceil_whole(nanos: int) -> int:
-    """Nanos to whole units, rounded up."""
+    """Round nanos up to whole units."""
     return -(-nanos // NANO)
