@@ -1,10 +1,10 @@
-"""One budget bounds the bytes that a process holds for requests: bodies that arrive, answers not yet sent.
+"""One budget bounds the bytes that a process holds for requests: received bodies and unsent answers.
 
-A body takes room only as it arrives, not when a client announces its length. If the budget is
-spent, the largest body that the server waits for gives way to smaller ones, so a client that sends
-half of a large body and then nothing keeps no one else out. A request that finds no room is refused
-at once and never waits, so that no two requests can wait for each other. Only watches wait: they
-hold nothing while they do.
+Bytes of a body count as they arrive, not when their number is announced. If the budget is spent,
+the largest body that is still arriving is refused in favor of smaller ones, so a client that stops
+halfway through a large body blocks nobody. A request that finds no room is refused at once and
+never waits, so no two requests can wait for each other. Only watches wait, and they hold nothing
+meanwhile.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from service.api.http.watch_budget import WatchRoom, WatchShare
 
 
 class Budget:
-    """It counts the bytes that all requests together hold, and knows how many they may hold."""
+    """A counter of the bytes that all requests together hold, with their maximum."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
@@ -30,7 +30,7 @@ class Budget:
         self.watches = WatchShare(self)
         """The part of the budget that watches hold."""
         self._waited_for: dict[Holding, Callable[[], object]] = {}
-        """For each request whose client is to send more of its body: the function that ends that wait."""
+        """For each request that is waiting for more of its body: the function that ends its wait."""
 
     def _take(self, holding: "Holding", count: int) -> None:
         while self.in_flight + count > self.bytes_max:
@@ -51,16 +51,16 @@ class Budget:
 
 
 class Holding(msgspec.Struct, eq=False):
-    """The part of the budget that one request holds until it is closed."""
+    """The bytes of the budget that one request holds until it is closed."""
 
     budget: Budget
     held: int = 0
     changes_nothing: bool = False
-    """Whether this request changes nothing, though its operation can."""
+    """Whether this request changes nothing, although its operation can."""
     keeps_room: bool = False
-    """Whether an answer in pieces keeps the room of its largest piece until its end.
+    """Whether an answer in pieces keeps the bytes of its largest piece reserved until its end.
 
-    So an answer that has begun does not run out of room.
+    An answer that has begun then cannot run out of room.
     """
     _gave_way: bool = False
     _at_end: list[Callable[[], None]] = []
@@ -76,12 +76,12 @@ class Holding(msgspec.Struct, eq=False):
         self.held += count
 
     def overdraw(self, count: int) -> None:
-        """Hold `count` more bytes, whether there is room or not: the client must hear what was decided."""
+        """Hold `count` more bytes even if there is no room: the client must learn what was decided."""
         self.budget.in_flight += count
         self.held += count
 
     def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
-        """Hold `count` bytes of an answer; a small answer is never refused, as a refusal takes as much.
+        """Hold `count` bytes of an answer; a small one is never refused, since a refusal takes as much.
 
         Raises:
             TooManyBytes: there is no room for them, and the answer may be refused.
@@ -92,7 +92,7 @@ class Holding(msgspec.Struct, eq=False):
             self.overdraw(max(0, count))
 
     def hold_in_all(self, count: int) -> None:
-        """Hold `count` bytes in all, including those held already.
+        """Grow to `count` bytes in total.
 
         Raises:
             TooManyBytes: there is no room, and `count` is more than one piece.
@@ -101,7 +101,7 @@ class Holding(msgspec.Struct, eq=False):
             self.take(count - self.held)
 
     def give_back(self, count: int) -> None:
-        """Hold `count` fewer bytes."""
+        """Release `count` bytes."""
         count = min(count, self.held)
         self.held -= count
         self.budget.in_flight -= count
@@ -109,7 +109,7 @@ class Holding(msgspec.Struct, eq=False):
             self.budget.watches.let_in()
 
     def give_way(self) -> None:
-        """Give everything back, since this request has to make room and must not go on."""
+        """Release everything to make room for other requests; this request is refused from now on."""
         self._gave_way = True
         self.give_back(self.held)
 
@@ -123,7 +123,7 @@ class Holding(msgspec.Struct, eq=False):
 
     @contextmanager
     def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
-        """Mark that the request waits for its client; if it has to give way, `end_wait` is called."""
+        """Mark that the request waits for its client; `end_wait` is called if it is preempted."""
         waited_for = self.budget._waited_for  # noqa: SLF001 - the two are one mechanism
         waited_for[self] = end_wait
         try:
@@ -132,34 +132,34 @@ class Holding(msgspec.Struct, eq=False):
             waited_for.pop(self, None)
 
     def at_end(self, act: Callable[[], None]) -> None:
-        """Call `act` when the request is over, in whatever way it ends."""
+        """Call `act` when the request ends, however it ends."""
         self._at_end.append(act)
 
     def room_for_watch(self, caller: str | None) -> WatchRoom:
-        """Return the room in which a watch of a caller, who is None if not bounded, holds its page."""
+        """Return the room for a watch's pages; `caller` is None if the caller has no bound."""
         return WatchRoom(self.budget.watches, caller)
 
     def close(self) -> None:
-        """Give everything back and call what `at_end` was given, since the request is over."""
+        """Release everything and call what was passed to `at_end`."""
         self.give_back(self.held)
         for act in self._at_end:
             act()
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How fast a body has to arrive at least."""
+    """The minimum speed of a body."""
 
     timeout_seconds: float
-    """How long a client may send nothing, and what the whole body may take beside its length."""
+    """How long a client may send nothing, and the base time of a whole body."""
     bytes_per_second_min: float
     monotonic: Callable[[], float]
 
 
 class ArrivingBody:
-    """The body of one request, which takes room in the budget as it arrives.
+    """The body of one request, which counts against the budget as it arrives.
 
-    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
-    here, and so is the time of the whole body: a client may send a byte now and then for ever.
+    Neither Litestar nor granian times out a client that stops sending, so each wait is bounded here.
+    The total time is bounded too, since a client may send single bytes forever.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class ArrivingBody:
         self._is_complete = False
 
     async def whole(self) -> bytes:
-        """Wait for the whole body.
+        """Return the whole body.
 
         Raises:
             BodyTooLarge: it is longer than it may be.
@@ -199,10 +199,13 @@ class ArrivingBody:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
-        """Yield the pieces as they arrive; it raises what `whole` raises.
+        """Yield the pieces as they arrive.
 
-        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
-        then its time begins anew.
+        While `waits` returns True, the client may be waiting for an answer to what it has sent so far, and
+        its time starts again.
+
+        Raises:
+            BodyTooLarge, TooManyBytes, BodyTimeout, MalformedRequest: as in `whole`.
         """
         while not self._is_complete:
             left = self._seconds_left()
@@ -215,13 +218,13 @@ class ArrivingBody:
                 yield piece
 
     def _seconds_left(self) -> float:
-        """Seconds until the next piece must have arrived."""
+        """Return the seconds within which the next piece must arrive."""
         pace = self._pace
         granted = pace.timeout_seconds + self._received / pace.bytes_per_second_min
         return min(pace.timeout_seconds, self._started + granted - pace.monotonic())
 
     def _take(self, message: Any) -> bytes:
-        """Take the next piece of the body from an ASGI message, and hold its bytes."""
+        """Return the next piece of the body from an ASGI message, and hold its bytes."""
         if message["type"] != "http.request":
             raise MalformedRequest("The client left before the body was complete.")
         piece: bytes = message.get("body", b"")
@@ -233,7 +236,7 @@ class ArrivingBody:
         return piece
 
     async def _unpack(self, unpacker: Unpacker, piece: bytes) -> AsyncIterator[bytes]:
-        """Yield what a piece unpacks to, and hold that in its place; others have a turn in between."""
+        """Yield what a piece unpacks to and hold that instead; yield to other tasks in between."""
         for unpacked in unpacker.slices(piece):
             self._unpacked += len(unpacked)
             if self._unpacked > self._bytes_max:
@@ -249,7 +252,7 @@ class ArrivingBody:
             unpacker.end()
 
     async def _within(self, seconds: float) -> Any:
-        """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
+        """Receive within `seconds`; like `asyncio.timeout`, at a third of its CPU time.
 
         Raises:
             BodyTimeout: it took longer.
@@ -293,4 +296,4 @@ class ArrivingBody:
 
 
 UNCOUNTED = Holding(Budget(0))
-"""The holding of requests that no budget counts yet, in which there is no room."""
+"""The holding of requests that are not counted yet; it has no room."""
