@@ -1,8 +1,8 @@
-"""Lets a routed request in: finds out who makes it, and whether its caller may make it now.
+"""Admit a routed request: authenticate its caller, and check whether the caller may make it now.
 
-This is the first thing after routing. It comes before a body is read, before a request is forwarded
-to another worker, and before `fast_path.py`. A request that leads to no operation (404, 405) does
-not come here, since the document that lists all paths and methods is public.
+This is the first step after routing, before a body is read, before a request is forwarded to another
+worker, and before the handler is called. A request that leads to no operation (404, 405) does not get
+here, since the document that lists all paths and methods is public.
 """
 
 from functools import partial

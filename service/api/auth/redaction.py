@@ -1,9 +1,9 @@
-"""Leaves out of answers what their caller may not see of a cluster.
+"""Redact what a caller may not see of a cluster.
 
-Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees the
-nodes, and of all else the objects in the namespaces that it may read. If a reason names a pod of
-another namespace, the answer says "a pod of another tenant" instead. A caller that may read all of
-a cluster gets its answers unchanged.
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees nodes,
+and otherwise only objects in namespaces that it may read. A reason that names a pod of another
+namespace says "a pod of another tenant" instead. A caller that may read the whole cluster gets
+answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -50,32 +50,32 @@ from service.scheduler.protocol.plans import (
 from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
-"""How many topology spread constraints the totals of a plan have at most."""
+"""The most topology spread constraints in the totals of a plan."""
 
 V = TypeVar("V", bound=ProposedVictims)
 
 Visibility = frozenset[str] | None
-"""The namespaces of a cluster that a caller may read; None means that it may read everything."""
+"""The namespaces of a cluster that a caller may read, or None for the whole cluster."""
 
 Visible = Callable[[], Awaitable[Visibility]]
-"""Returns what a caller may see at this moment."""
+"""Returns what a caller may see at present."""
 
 Current = Callable[[Principal], Awaitable[Principal | None]]
-"""Returns a principal with its present grants; None if it exists no longer."""
+"""Returns a principal with its current grants, or None if it no longer exists."""
 
 OTHER = "a pod of another tenant"
-"""The words that replace a reference to a pod that is not shown.
+"""The replacement for a reference to a hidden pod.
 
-`service.scheduler.decide.status.references` says how messages refer to objects.
+`service.scheduler.decide.status.references` describes how messages refer to objects.
 """
 
 A_VOLUME = "volume"
-"""The word that replaces the name of a PersistentVolume, which only those see who see everything."""
+"""The replacement for the name of a PersistentVolume, which only callers who see everything may see."""
 
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
-"""JSON with a reference has one of these, whichever client wrote it; other JSON is not decoded."""
+"""JSON with a reference contains one of these, whatever client wrote it; other JSON is not decoded."""
 _SHARED = (
     inter_pod_affinity.EXISTING,
     inter_pod_affinity.EXISTING_FULL,
@@ -83,7 +83,7 @@ _SHARED = (
     inter_pod_affinity.FULL,
     node_ports.REASON,
 )
-"""Reasons that may be due to pods which the caller may not see."""
+"""Reasons that may be due to hidden pods."""
 _PERHAPS = f" (it may be {OTHER})"
 
 
@@ -91,28 +91,28 @@ class Lists(Protocol):
     """Reads lists of objects of a kind."""
 
     def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects in batches, ordered by namespace and name."""
+        """Yield the objects in batches, ordered by namespace and name."""
         ...
 
 
 def visibility_of(request: ApiRequest) -> Visibility:
-    """What the caller of a request may see of the cluster in its path."""
+    """Return what the caller of a request may see of the cluster in its path."""
     caller = request.context.caller()
     return visibility_for(caller.principal, caller.cluster)
 
 
 def visibility_for(principal: Principal, cluster: str) -> Visibility:
-    """What a principal may see of a cluster."""
+    """Return what a principal may see of a cluster."""
     return principal.namespaces("read", cluster)
 
 
 def sight_of(request: ApiRequest, current: Current) -> Visible:
-    """A function that returns what a watcher may see, to be called for each batch of changes.
+    """Return a function that returns what a watcher may see, to be called for each batch of changes.
 
-    A list and the changes after it make up the present state only for one set of namespaces. So a
-    watch ends if its caller may read other namespaces than when it began.
+    A list and the changes after it add up to the present state only for one set of namespaces. So a watch
+    ends once its caller may read other namespaces than when it began.
 
-    Raises (when asked):
+    Raises (when called):
         Forbidden: the caller may no longer read anything of the cluster.
         GrantsChanged: it may read other namespaces now.
         StorageUnavailable: the store cannot tell what it may read.
@@ -133,11 +133,11 @@ def sight_of(request: ApiRequest, current: Current) -> Visible:
 
 
 def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
-    """Check that the caller may read an object; the namespace is "" if its path names none.
+    """Check that the caller may read an object; the namespace is "" if the path names none.
 
     Raises:
-        Forbidden: the object is, or is in, a namespace that the caller may not read, or only those
-            see it who may read all of the cluster; whether it exists or not.
+        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible only
+            to callers who may read the whole cluster; whether it exists or not.
     """
     if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
@@ -146,7 +146,7 @@ def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> 
 
 
 def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
-    """The rows of the objects that are shown, with bodies as `seen_body` leaves them."""
+    """Return the visible rows, with bodies redacted by `seen_body`."""
     if visibility is None:
         return rows
     return [
@@ -159,10 +159,10 @@ def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
 async def seen_batches(
     lists: Lists, cluster: str, kind: str, wanted: Wanted, visibility: Visibility
 ) -> AsyncIterator[ObjectPage]:
-    """The objects of a list that are shown, in batches.
+    """Yield the visible objects of a list, in batches.
 
-    Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
-    of objects in other namespaces.
+    Namespaces are read one by one, so that neither time nor the number of batches hints at objects in
+    other namespaces.
     """
     for part in seen_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):
@@ -170,16 +170,16 @@ async def seen_batches(
 
 
 def seen_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
-    """The parts of a list that are read one by one: one for each namespace, if not all are shown."""
+    """Return the parts of a list to read one by one: one for each namespace unless all are visible."""
     if visibility is None or kind in EVERYBODYS:
         return [wanted]
     return _parts(kind, wanted, visibility)
 
 
 def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
-    """An object's manifest without references to pods that are not shown.
+    """Return an object's manifest without references to hidden pods.
 
-    A cluster's configuration is left without the namespaces that are not shown.
+    A cluster's configuration is returned without hidden namespaces.
     """
     if visibility is None:
         return body
@@ -195,9 +195,9 @@ def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
 
 
 def seen_tag(visibility: Visibility, tag: str) -> str:
-    """The entity tag of an answer that differs for callers who see other namespaces.
+    """Return the entity tag of an answer that depends on the visible namespaces.
 
-    It is weak for callers who do not see everything, so that no If-Match holds with it.
+    It is weak for callers who do not see everything, so that no If-Match succeeds with it.
     """
     if visibility is None:
         return tag
@@ -206,7 +206,7 @@ def seen_tag(visibility: Visibility, tag: str) -> str:
 
 
 def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
-    """A configuration whose lists of namespaces name only those that are shown."""
+    """Return a configuration whose lists of namespaces name only visible ones."""
     if visibility is None:
         return config
     return replace(
@@ -217,7 +217,7 @@ def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
 
 
 def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
-    """The violations of pods that are shown; conflicting pods that are not shown are only counted."""
+    """Return the violations of visible pods; conflicting hidden pods are only counted."""
     if visibility is None:
         return answer
     shown = [each for each in answer.items if each.namespace in visibility]
@@ -225,7 +225,7 @@ def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> Violati
 
 
 def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
-    """A violation whose conflicting pods are named only if they are shown, and counted otherwise."""
+    """Return a violation that names visible conflicting pods and counts hidden ones."""
     if visibility is None:
         return item
     named = [each for each in item.conflicts_with if each.namespace in visibility]
@@ -237,7 +237,7 @@ def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem
 
 
 def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
-    """What became of pods, without names of pods that are not shown."""
+    """Return the results of a placement, without names of hidden pods."""
     if visibility is None:
         return answer
     group = answer.group
@@ -249,7 +249,7 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
 
 
 def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
-    """A plan as it is told: the first of its steps, without those of pods that are not shown."""
+    """Return a plan's first steps, without those of hidden pods."""
     steps, unplaced = planned.steps, planned.unplaced
     if visibility is not None:
         shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
@@ -308,7 +308,7 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
 
 
 def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
-    """What is about nodes is told to everybody, as the resources of nodes are."""
+    """Return an objective; what is about nodes is visible to everyone, as nodes' resources are."""
 
     def total(by_namespace: Mapping[str, int]) -> int:
         return sum(
@@ -325,9 +325,9 @@ def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> Objectiv
 
 
 def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
-    """The repairs of a pod; why it does not fit is told without names of pods that are not shown.
+    """Return a pod's repairs, with reasons that do not name hidden pods.
 
-    Pods that go are only of namespaces that are shown: no others were sought.
+    Repairs only remove visible pods: no others were searched for.
     """
     if visibility is None or answer.message is None:
         return answer
@@ -335,7 +335,7 @@ def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer
 
 
 def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
-    """How many pods fit; what ends it is told without names of pods that are not shown."""
+    """Return a capacity whose limiting reason does not name hidden pods."""
     if visibility is None or answer.message is None:
         return answer
     return replace(
@@ -346,14 +346,14 @@ def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAns
 
 
 def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
-    """A full or short explanation, without names of pods that are not shown."""
+    """Return a full or short explanation, without names of hidden pods."""
     if visibility is None:
         return explanation
     return _seen_explanation(visibility, explanation)
 
 
 def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
-    """Why a pod does not fit a node, without names of pods that are not shown."""
+    """Return why a pod does not fit a node, without names of hidden pods."""
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
@@ -361,7 +361,7 @@ def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefuse
 
 
 def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
-    """Split a list into one part for each namespace that is shown; a list of namespaces has one part."""
+    """Split a list into one part for each visible namespace; a list of namespaces has one part."""
     if kind == _NAMESPACE or wanted.namespace is not None:
         return [wanted]
     after = wanted.after
@@ -375,7 +375,7 @@ def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wa
 
 
 def _seen_settings(visibility: Visibility, body: bytes) -> bytes:
-    """The settings that were given, as `seen_config` shows them but without adding defaults."""
+    """Return the given settings as `seen_config` shows them, without adding defaults."""
     given = msgspec.json.decode(body)
     shown = msgspec.to_builtins(seen_config(visibility, parse_config(given)))
     return msgspec.json.encode({setting: shown[setting] for setting in given})
@@ -391,7 +391,7 @@ def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def _nameless(message: str, visibility: frozenset[str]) -> str:
-    """The message, in which objects that are not shown are not named."""
+    """Return the message without names of hidden objects."""
     return without_references(message, visibility.__contains__, _of_another)
 
 
@@ -400,7 +400,7 @@ def _of_another(kind: str) -> str:
 
 
 def _seen_words(visibility: frozenset[str], message: str) -> str:
-    """The message as `_nameless` makes it, with a note that reasons may be due to pods not shown."""
+    """Return the message as `_nameless` does, and note that reasons may be due to hidden pods."""
     return _hedged(_nameless(message, visibility))
 
 
@@ -418,7 +418,7 @@ def _seen_result(visibility: frozenset[str], result: PlacementResult) -> Placeme
 
 
 def _seen_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
-    """A proposal in which victims that are not shown are only counted."""
+    """Return a proposal in which hidden victims are only counted."""
     seen = _seen_victims(visibility, proposal)
     if not isinstance(proposal.candidates, dict):
         return seen
@@ -469,7 +469,7 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
 def _seen_bindings(
     bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
-    """What claims would get on each node; volumes, which are in no namespace, are not named."""
+    """Return what claims would get on each node; volumes, which have no namespace, are not named."""
     if bindings is msgspec.UNSET:
         return bindings
     return {
@@ -481,7 +481,7 @@ def _seen_bindings(
 def _seen_exemptions(
     visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
 ) -> list[Exemption] | msgspec.UnsetType:
-    """The rules of the pod itself, and those of pods that are shown."""
+    """Return the rules of the pod itself and those of visible pods."""
     if listed is msgspec.UNSET:
         return listed
     shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
@@ -491,7 +491,7 @@ def _seen_exemptions(
 def _seen_culprits(
     visibility: frozenset[str], culprits: list[Culprit] | msgspec.UnsetType
 ) -> list[Culprit] | msgspec.UnsetType:
-    """The culprits, of whose pods those that are not shown are only counted."""
+    """Return the culprits; hidden pods are only counted."""
     if culprits is msgspec.UNSET:
         return culprits
     return [_seen_culprit(visibility, each) for each in culprits]
