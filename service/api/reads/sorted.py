@@ -152,7 +152,7 @@ T = TypeVar("T")
 
 
 class First(Generic[T]):
-    """The first `count` of all objects added, in an order."""
+    """The first `limit` of all objects added, in an order."""
 
     def __init__(self, order: Order, limit: int) -> None:
         self._order = order

@@ -20,7 +20,7 @@ class AddressRefused(Exception):  # noqa: N818 - a sentence for people, shown as
 
 
 def wrong_url(url: str, *, allow_http: bool, networks: Iterable[IPNetwork]) -> str | None:
-    """Return what is wrong with a webhook's URL, as far as that shows without resolving its host."""
+    """Return what is wrong with a webhook's URL without resolving its host, or None."""
     if len(url) > URL_CHARACTERS_MAX or not url.isascii() or _NOT_IN_A_URL & set(url):
         return f"has to be a URL of at most {URL_CHARACTERS_MAX} ASCII characters, without spaces"
     try:

@@ -1,4 +1,4 @@
-"""Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
+"""Write many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import re
 from collections.abc import Sequence
@@ -73,14 +73,13 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_deletion(line: bytes) -> Deletion | None:
-    """The deletion that a line asks for; None if its first member is not `delete`.
+    """Return the deletion that a line asks for, or None if its first member is not `delete`.
 
-    The object stands there as a manifest, of which only kind, name, namespace, uid and
-    resourceVersion are read.
+    Only kind, name, namespace, uid, and resourceVersion of the manifest in it are read.
 
     Raises:
-        MalformedJSON: the line is no JSON that the server reads.
-        InvalidManifest: it does not name an object, or has other members beside `delete`.
+        MalformedJSON: the line is not JSON that the server accepts.
+        InvalidManifest: it does not name an object, or has members other than `delete`.
     """
     if _BEGINS.match(line) is None:
         return None
@@ -181,7 +180,7 @@ _OPERATION = Operation(
 async def apply_objects(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> DecidedAnswer | Streamed:
-    """Put many objects."""
+    """Create or change many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:
         if others := parameters.keys() - {"dryRun"}:
@@ -207,7 +206,7 @@ def _rendered(answer: ApplyAnswer) -> Rendered:
 
 
 async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, ...], bool]:
-    """The objects of a `List`, and whether names of some are still to be drawn.
+    """Return the objects of a `List`, and whether names of some must still be generated.
 
     Raises:
         InvalidManifest: some objects are wrong; errors are named as `items[3].spec…`.
@@ -278,7 +277,7 @@ def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLi
 
 
 def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
-    """Kind, namespace and name of a bad object, as far as they can be read."""
+    """Return kind, namespace, and name of a bad object, as far as they can be read."""
     try:
         decoded = decode_strict(line)
     except (MalformedJSON, InvalidManifest):

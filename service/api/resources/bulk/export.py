@@ -1,4 +1,4 @@
-"""Shows a whole cluster at once: its topology, and all its objects."""
+"""Show a whole cluster at once: its topology, and all its objects."""
 
 from collections.abc import AsyncIterator
 
@@ -79,7 +79,7 @@ _TOPOLOGY = Operation(
 
 @get(CLUSTER_PATH + "/topology", opt=described(_TOPOLOGY))
 async def get_topology(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """The domains of a topology key."""
+    """Return the domains of a topology key."""
     key = query(request).get("key")
     if not key:
         raise wrong_parameter("key", "has to name a node label", "")
@@ -116,7 +116,7 @@ _EXPORT = Operation(
 
 @get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
 async def export_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """All objects at one revision, namespaces and nodes before the pods that need them."""
+    """Stream all objects at one revision, namespaces and nodes before the pods that need them."""
     query(request)
     visibility, holding = visibility_of(request), request.context.holding
 

@@ -1,4 +1,4 @@
-"""Takes reports on the status of many pods: a list in one commit, or NDJSON in commits of some lines each."""
+"""Take reports on the status of many pods: a list in one commit, or NDJSON in several."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -44,7 +44,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def parse_report(line: int, raw: bytes) -> ReportLine:
-    """The report of a line; one that is not valid has its errors in it."""
+    """Return the report in a line; an invalid one carries its errors."""
     decoded: object = None
     try:
         decoded = decode_strict(raw)
@@ -161,7 +161,7 @@ async def _read_reports(
 
 
 def _refused_or_not(caller: Caller, line: ReportLine) -> ReportLine:
-    """The line; if the caller may not write pods there, the reason for that in place of its report."""
+    """Return the line, or its refusal if the caller may not write pods there."""
     report = line.report
     forbidden = None if isinstance(report, InvalidManifest | Forbidden) else refusal(caller, report)
     return line if forbidden is None else msgspec.structs.replace(line, report=forbidden)

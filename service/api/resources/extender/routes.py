@@ -1,4 +1,4 @@
-"""Answers kube-scheduler as one of its extenders: filter, prioritize, preempt and bind."""
+"""Answer kube-scheduler as one of its extenders: filter, prioritize, preempt, and bind."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer
 
 _OF_THE_POD = (Conflict, Denied, InvalidManifest, NotFound)
-"""What stands against one pod: it is told in `Error`, as kube-scheduler then tells it in events."""
+"""Problems of the pod itself, reported in `Error`, which kube-scheduler shows in events."""
 
 _EXTENDER = CLUSTER_PATH + "/extender"
 _ARGS = {"Pod": POD_EXAMPLE, "NodeNames": ["node-7", "node-8"]}
@@ -222,7 +222,7 @@ _BIND = Operation(
 async def extender_bind(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Bind a stored pod, if all filters pass on the node."""
+    """Bind a stored pod if all filters pass on the node."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderBindingArgs)
@@ -244,7 +244,7 @@ def _not_bound(error: str) -> Response[bytes]:
 
 
 async def _asked(request: ApiRequest, services: Services) -> tuple[ExtenderArgs, Sequence[str]]:
-    """What is asked, and the names of the candidates."""
+    """Return the message and the names of its candidates."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderArgs)

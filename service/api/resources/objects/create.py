@@ -1,4 +1,4 @@
-"""Creates objects whose names the server makes, or that must not be there yet: POST on a collection."""
+"""Create objects that must not exist yet, and generate their names if asked: POST on a collection."""
 
 from functools import partial
 

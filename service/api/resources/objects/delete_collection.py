@@ -1,4 +1,4 @@
-"""Deletes the objects of a kind that pass filters: a request makes one commit after the other."""
+"""Delete the objects of a kind that pass filters, in as many commits as that takes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ _decoder = msgspec.json.Decoder(DeletionsAnswer)
 
 
 def _handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """The handlers of one kind; there is none for namespaces, as in Kubernetes: each has to be named."""
+    """Return the handlers of one kind; namespaces have none, as in Kubernetes: each has to be named."""
     paths = {resource.collection: False}
     if resource.namespaced:
         paths[f"{CLUSTER_PATH}/{resource.plural}"] = True
@@ -83,7 +83,7 @@ async def _delete_many(
 
 
 class _Commits:
-    """One request: it makes commits until nothing is left, enough was looked at, or one fails."""
+    """One request, which makes commits until nothing is left, the limit is reached, or one fails."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ def _intent(
 
 
 def _namespaces(request: ApiRequest, resource: Resource) -> frozenset[str] | None:
-    """The namespaces to look in: a filter may tell only of what the caller may read."""
+    """Return the namespaces to look in: a filter may only reveal what the caller may read."""
     namespace = request.path_params.get("namespace")
     if namespace is not None:
         require(

@@ -1,4 +1,4 @@
-"""Handles the operations that every kind of stored object has: list, get, put, patch, delete."""
+"""Handle the operations that every kind of stored object has: list, get, put, patch, delete."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -120,7 +120,7 @@ Act = Callable[[ApiRequest, Services, Resource], Awaitable[Response[Any]]]
 
 
 def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """The handlers of one kind of object."""
+    """Return the handlers of one kind of object."""
     handlers = [
         get(resource.collection, opt=described(list_operation(resource)))(
             _bound(list_objects, resource)
@@ -151,7 +151,7 @@ def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any
 async def get_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """One object as committed."""
+    """Return one object as committed."""
     namespace, name = _place(request)
     require_sight(request, resource.kind, namespace, name)
     parameters, cluster = query(request), request.path_params["cluster"]
@@ -184,14 +184,14 @@ async def get_object(
 async def list_objects(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[Any]:
-    """The objects of a kind, as `list_of` answers them."""
+    """Return the objects of a kind, as `list_of` does."""
     return await list_of(request, services, resource.kind)
 
 
 async def list_of(request: ApiRequest, services: Services, kind: str) -> Response[Any]:
-    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
+    """Return objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
 
-    With `sort` they are in another order, as `sorted_list` has it.
+    With `sort` they are in another order, as returned by `sorted_list`.
     """
     parameters = query(request)
     own = named_with_order(_list_named(request, kind), parameters)
@@ -240,7 +240,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
 
 
 def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow) -> None:
-    """Note an object that cannot be read, if the caller would see it."""
+    """Note an unreadable object, if the caller would see it."""
     if sees(visibility, row.kind, row.namespace, row.name):
         left_out.append(row)
 
@@ -248,7 +248,7 @@ def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow
 def _lists(
     services: Services, kind: str, wanted: ObjectFilter, past: int | None
 ) -> tuple[Lists, Callable[[bytes], bool] | None]:
-    """What reads a list, and which bodies pass of what it reads; None: all of them do."""
+    """Return the reader of a list, and the filter of its bodies, or None if all of them pass."""
     passes = filter_of_bodies(kind, wanted)
     if past is not None:
         return services.past.lists(past, passes), None
@@ -261,19 +261,19 @@ def _lists(
 class _Answer(NamedTuple):
     kind: str
     own: str
-    """The name of the list in tokens."""
+    """The list's name in tokens."""
     revision: int
     """The revision of the first page."""
     head: int
     is_past: bool
     left_out: list[ObjectRow]
-    """What cannot be read, as far as the list was read."""
+    """Unreadable objects, as far as the list was read."""
 
 
 async def _page(
     answer: _Answer, found: "_Found", limit: int, tag: str, chosen: ChosenFields | None
 ) -> Response[bytes]:
-    """One page, with the token for the next."""
+    """Return one page, with the token for the next."""
     taken, more = await found.take(limit)
     token, left_out = None, answer.left_out
     if more:
@@ -288,9 +288,9 @@ async def _page(
 async def _unchanged_list(
     request: ApiRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
-    """A 304 if nothing of the cluster has changed since the list that the client has.
+    """Return 304 if nothing in the cluster has changed since the list that the client has.
 
-    Lists whose objects also change without a revision are never unchanged.
+    Lists whose objects also change without a revision never count as unchanged.
     """
     if kind == EVENT_KIND or services.is_computed(kind) or header(request, "if-none-match") is None:
         return None
@@ -299,7 +299,7 @@ async def _unchanged_list(
 
 
 def _list_tag(request: ApiRequest, chosen: ChosenFields | None, revision: int) -> str:
-    """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
+    """Return the entity tag of a list, which depends on the visible namespaces and the chosen fields."""
     return tag_with(seen_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
@@ -348,7 +348,7 @@ async def patch_object(
 async def _patching(
     request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., PatchObject]:
-    """What makes an intent of a patch, but for the object that it is of."""
+    """Return a partial `PatchObject`; the caller adds kind, namespace, and name."""
     patch_type = patch_type_of(request)
     if "force" in parameters:
         raise wrong_parameter("force", "is for server-side apply only", parameters["force"])
@@ -364,7 +364,7 @@ async def _patching(
 async def _applying(
     request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., ApplyPatch]:
-    """What makes an intent of a manager's wishes, but for the object that they are of."""
+    """Return a partial `ApplyObject`; the caller adds kind, namespace, and name."""
     manager, force = named_manager(request, parameters), flag(parameters, "force")
     body = await services.bodies.read(request)
     applied = await decode_applied(body, services.settings.apply_yaml_bytes_max)
@@ -374,7 +374,7 @@ async def _applying(
 async def delete_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Remove an object at once; the answer is what it was."""
+    """Delete an object at once, and return it as it was."""
     parameters = query(request)
     namespace, name = _place(request)
     options = await delete_options(request, services)
@@ -400,7 +400,7 @@ async def _submit(
     parameters: Mapping[str, str],
     intent: Intent[ObjectAnswer],
 ) -> Response[bytes]:
-    """The object as it is, or was, after a write, or as it would be after one."""
+    """Submit a write, and return the object as it is, was, or would be after it."""
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         dry_if_asked(request, parameters, intent),
@@ -414,7 +414,7 @@ async def _submit(
 def written_response(
     request: ApiRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
 ) -> Response[bytes]:
-    """The answer of a write: an object whose body is as the caller may see it, or less if that is preferred."""
+    """Return the answer of a write: the object as the caller may see it, or less if preferred."""
     status, warnings = 201 if answer.created else 200, answer.warnings
     minimal = prefers_minimal(request)
     if minimal:
@@ -436,7 +436,7 @@ def rendered_object(
     minimal: bool,
     status: int = 200,
 ) -> Rendered:
-    """The answer of a write that may be given again: the object as the caller may see it."""
+    """Render the answer of a write, which may be replayed: the object as the caller may see it."""
     body = seen_body(visibility, kind, answer.body)
     if minimal:
         body = minimal_object(body)
@@ -452,7 +452,7 @@ def rendered_object(
 
 
 def patch_type_of(request: ApiRequest) -> PatchType:
-    """What kind of patch the request's Content-Type announces."""
+    """Return the kind of patch that the request's Content-Type announces."""
     return _PATCH_TYPES[media_type(request)]
 
 
@@ -476,7 +476,7 @@ class _Found:
         return page.head.revision
 
     async def batches(self) -> AsyncIterator[list[ObjectRow]]:
-        """All batches, the first one included."""
+        """Yield all batches, including the first."""
         first, self._batch = self._batch, []
         yield first
         del first
@@ -484,7 +484,7 @@ class _Found:
             yield self._passing(page)
 
     async def take(self, limit: int) -> tuple[list[ObjectRow], bool]:
-        """Up to `limit` rows, fewer if they are large, and whether there are more."""
+        """Return up to `limit` rows, fewer if they are large, and whether there are more."""
         taken, size = list[ObjectRow](), 0
         async for batch in self.batches():
             for row in batch:
@@ -501,7 +501,7 @@ class _Found:
 
 
 async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None) -> Pieces:
-    """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
+    """Yield the list in pieces; its head is sent with the first objects, which may find no room and be refused."""
     before = head = list_head(answer.kind, answer.revision, None)
     async for batch in found.batches():
         if batch:
@@ -512,12 +512,12 @@ async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None)
 
 
 def _place(request: ApiRequest) -> ObjectName:
-    """Namespace and name that the path gives; the namespace is empty where it gives none."""
+    """Return the namespace and name in the path; the namespace is "" if the path names none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
 
 
 def _list_named(request: ApiRequest, kind: str) -> str:
-    """Cluster, kind and namespace, by which a continuation's list is told from others."""
+    """Return cluster, kind, and namespace, which identify a list in continuation tokens."""
     scope = request.path_params.get("namespace", "")
     return f"{request.path_params['cluster']}/{kind}/{scope}"
 
@@ -529,7 +529,7 @@ def _named(namespace: str, name: str) -> str:
 async def delete_options(
     request: ApiRequest, services: Services
 ) -> object_types.DeletePreconditions:
-    """The preconditions in the body of a request to delete; none if it has no body."""
+    """Return the preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():

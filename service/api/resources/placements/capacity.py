@@ -103,7 +103,7 @@ def _checked(raw: bytes, limit_max: int) -> dict[str, Any]:
 
 
 def _template(sent: Any) -> bytes:
-    """Return the template with a name of which no pod is likely to be stored already."""
+    """Return the template with a name that no stored pod is likely to have."""
     metadata = sent.get("metadata") if isinstance(sent, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or len(name) > _NAME_MAX:

@@ -1,4 +1,4 @@
-"""Places pods, binds, confirms and evicts them by name, and explains where they can go."""
+"""Place pods; bind, confirm, and evict them by name; and explain where they can go."""
 
 from collections.abc import Callable
 from functools import partial
@@ -107,7 +107,7 @@ _PLACE = Operation(
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
 async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Place pods, and store where they were placed."""
+    """Place pods, and store their nodes."""
     media_type(request)
     parameters = query(request)
     dry = bool(parameters) and note_dry_run(request, parameters)
@@ -249,7 +249,7 @@ _CONFIRM = Operation(
 async def confirm_binding(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Judge the required rules of a placed pod now."""
+    """Check the required rules of a placed pod now."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -270,7 +270,7 @@ async def confirm_binding(
 
 
 def _told(violation: ViolationItem) -> str:
-    """Why a rule does not hold, with the pods that stand against it."""
+    """Return why a rule does not hold, with the conflicting pods."""
     pods = ", ".join(f"{each.namespace}/{each.name}" for each in violation.conflicts_with)
     return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
@@ -315,7 +315,7 @@ _EVICT = Operation(
 
 @post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
 async def evict_pod(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Ask for a pod to be stopped."""
+    """Mark a pod for eviction."""
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)

@@ -1,4 +1,4 @@
-"""Lists the placed pods that break a required rule now."""
+"""List the placed pods that break a required rule now."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency
@@ -59,7 +59,7 @@ _VIOLATIONS = Operation(
 async def list_violations(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """The violations of a cluster."""
+    """Return the violations in a cluster."""
     query(request)
     answer = await services.scheduler.submit(request.path_params["cluster"], ReadViolations())
     return encoded_response(seen_violations(visibility_of(request), answer), answer.revision)

@@ -1,4 +1,4 @@
-"""Cordons and drains nodes, and pauses, resumes and cancels plans that are kept."""
+"""Cordon and drain nodes, and pause, resume, and cancel stored plans."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def parse_drain(body: bytes) -> plan_types.DrainOptions:
 
 
 def parse_nothing(body: bytes) -> None:
-    """Check a body that can say nothing; it may be empty. Raises as `parse_drain`."""
+    """Check a body that has no fields and may be empty. Raises as `parse_drain`."""
     if body.strip():
         fields, problems = decode_strict(body), Problems()
         _check_nothing(fields, "", problems)
@@ -169,7 +169,7 @@ async def _cordon(
 
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
 async def drain_node(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Drain a node, beginning soon."""
+    """Start to drain a node."""
     require_draining(request.context.caller())
     body, parameters = await _body(request, services)
     options = parse_drain(body)
@@ -244,7 +244,7 @@ async def _set_state(request: ApiRequest, services: Services, state: PlanState) 
 
 
 async def _body(request: ApiRequest, services: Services) -> tuple[bytes, Mapping[str, str]]:
-    """The request's body and its parameters."""
+    """Return the request's body and its parameters."""
     media_type(request)
     parameters = query(request)
     return await services.bodies.read(request), parameters

@@ -1,4 +1,4 @@
-"""Repairs: the least changes after which a pod fits that no node takes."""
+"""Repairs: the smallest changes that make an unschedulable pod fit."""
 
 import msgspec
 from litestar import Response, get
