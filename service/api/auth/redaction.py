@@ -106,7 +106,7 @@ def visibility_for(principal: Principal, cluster: str) -> Visibility:
     return principal.namespaces("read", cluster)
 
 
-def sight_of(request: ApiRequest, current: Current) -> Visible:
+def watch_scope(request: ApiRequest, current: Current) -> Visible:
     """Return a function that returns what a watcher may see, to be called for each batch of changes.
 
     A list and the changes after it add up to the present state only for one set of namespaces. So a watch
@@ -132,7 +132,7 @@ def sight_of(request: ApiRequest, current: Current) -> Visible:
     return visible
 
 
-def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
+def require_read(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
     """Check that the caller may read an object; the namespace is "" if the path names none.
 
     Raises:
@@ -145,18 +145,18 @@ def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> 
         require(caller.principal, "read", caller.cluster, where)
 
 
-def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
-    """Return the visible rows, with bodies redacted by `seen_body`."""
+def redact_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
+    """Return the visible rows, with bodies redacted by `redact_body`."""
     if visibility is None:
         return rows
     return [
-        replace(row, body=seen_body(visibility, row.kind, row.body))
+        replace(row, body=redact_body(visibility, row.kind, row.body))
         for row in rows
         if sees(visibility, row.kind, row.namespace, row.name)
     ]
 
 
-async def seen_batches(
+async def redacted_batches(
     lists: Lists, cluster: str, kind: str, wanted: Wanted, visibility: Visibility
 ) -> AsyncIterator[ObjectPage]:
     """Yield the visible objects of a list, in batches.
@@ -164,19 +164,19 @@ async def seen_batches(
     Namespaces are read one by one, so that neither time nor the number of batches hints at objects in
     other namespaces.
     """
-    for part in seen_parts(kind, wanted, visibility):
+    for part in visible_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):
-            yield ObjectPage(page.head, seen_rows(visibility, page.rows))
+            yield ObjectPage(page.head, redact_rows(visibility, page.rows))
 
 
-def seen_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
+def visible_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
     """Return the parts of a list to read one by one: one for each namespace unless all are visible."""
     if visibility is None or kind in EVERYBODYS:
         return [wanted]
     return _parts(kind, wanted, visibility)
 
 
-def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
+def redact_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
     """Return an object's manifest without references to hidden pods.
 
     A cluster's configuration is returned without hidden namespaces.
@@ -184,17 +184,17 @@ def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
     if visibility is None:
         return body
     if kind == CLUSTER_KIND:
-        return _seen_settings(visibility, body)
+        return _redact_settings(visibility, body)
     if kind not in ("Pod", "Event") or not any(each in body for each in _MAY_REFER):
         return body
     fields = msgspec.json.decode(body)
     told = [fields] if kind == "Event" else _conditions(fields)
     for each in told:
-        each["message"] = _nameless(each["message"], visibility)
+        each["message"] = _redact_message(each["message"], visibility)
     return msgspec.json.encode(fields)
 
 
-def seen_tag(visibility: Visibility, tag: str) -> str:
+def visible_tag(visibility: Visibility, tag: str) -> str:
     """Return the entity tag of an answer that depends on the visible namespaces.
 
     It is weak for callers who do not see everything, so that no If-Match succeeds with it.
@@ -205,7 +205,7 @@ def seen_tag(visibility: Visibility, tag: str) -> str:
     return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{sha256(names).hexdigest()[:16]}"'
 
 
-def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
+def redact_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
     """Return a configuration whose lists of namespaces name only visible ones."""
     if visibility is None:
         return config
@@ -216,15 +216,15 @@ def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
     )
 
 
-def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
+def redact_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
     """Return the violations of visible pods; conflicting hidden pods are only counted."""
     if visibility is None:
         return answer
     shown = [each for each in answer.items if each.namespace in visibility]
-    return replace(answer, items=[seen_violation(visibility, each) for each in shown])
+    return replace(answer, items=[redact_violation(visibility, each) for each in shown])
 
 
-def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
+def redact_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
     """Return a violation that names visible conflicting pods and counts hidden ones."""
     if visibility is None:
         return item
@@ -236,7 +236,7 @@ def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem
     return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
 
 
-def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
+def redact_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
     """Return the results of a placement, without names of hidden pods."""
     if visibility is None:
         return answer
@@ -248,7 +248,7 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
     )
 
 
-def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
+def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
     """Return a plan's first steps, without those of hidden pods."""
     steps, unplaced = planned.steps, planned.unplaced
     if visibility is not None:
@@ -279,7 +279,7 @@ def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanA
 def _seen_unplaced(visibility: frozenset[str], each: Unplaced) -> Unplaced:
     return replace(
         each,
-        message=_seen_words(visibility, each.message),
+        message=_redact_reason(visibility, each.message),
         explanation=_seen_explanation(visibility, each.explanation),
     )
 
@@ -303,11 +303,11 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
         objectives=msgspec.UNSET
         if counted.objectives is None
-        else [_seen_objective(visibility, each) for each in counted.objectives],
+        else [_redact_objective(visibility, each) for each in counted.objectives],
     )
 
 
-def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
+def _redact_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
     """Return an objective; what is about nodes is visible to everyone, as nodes' resources are."""
 
     def total(by_namespace: Mapping[str, int]) -> int:
@@ -324,40 +324,40 @@ def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> Objectiv
     )
 
 
-def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
+def redact_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
     """Return a pod's repairs, with reasons that do not name hidden pods.
 
     Repairs only remove visible pods: no others were searched for.
     """
     if visibility is None or answer.message is None:
         return answer
-    return replace(answer, message=_seen_words(visibility, answer.message))
+    return replace(answer, message=_redact_reason(visibility, answer.message))
 
 
-def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
+def redact_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
     """Return a capacity whose limiting reason does not name hidden pods."""
     if visibility is None or answer.message is None:
         return answer
     return replace(
         answer,
-        message=_seen_words(visibility, answer.message),
+        message=_redact_reason(visibility, answer.message),
         explanation=_seen_explanation(visibility, answer.explanation),
     )
 
 
-def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
+def redact_explanation(visibility: Visibility, explanation: Any) -> Any:
     """Return a full or short explanation, without names of hidden pods."""
     if visibility is None:
         return explanation
     return _seen_explanation(visibility, explanation)
 
 
-def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
+def redact_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
     """Return why a pod does not fit a node, without names of hidden pods."""
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
-    return BindingRefused(_seen_words(visibility, error.detail), reasons)
+    return BindingRefused(_redact_reason(visibility, error.detail), reasons)
 
 
 def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
@@ -374,10 +374,10 @@ def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wa
     return parts or [replace(wanted, namespace=max(visibility), after=(max(visibility), "~"))]
 
 
-def _seen_settings(visibility: Visibility, body: bytes) -> bytes:
-    """Return the given settings as `seen_config` shows them, without adding defaults."""
+def _redact_settings(visibility: Visibility, body: bytes) -> bytes:
+    """Return the given settings as `redact_config` shows them, without adding defaults."""
     given = msgspec.json.decode(body)
-    shown = msgspec.to_builtins(seen_config(visibility, parse_config(given)))
+    shown = msgspec.to_builtins(redact_config(visibility, parse_config(given)))
     return msgspec.json.encode({setting: shown[setting] for setting in given})
 
 
@@ -390,7 +390,7 @@ def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
     ]
 
 
-def _nameless(message: str, visibility: frozenset[str]) -> str:
+def _redact_message(message: str, visibility: frozenset[str]) -> str:
     """Return the message without names of hidden objects."""
     return without_references(message, visibility.__contains__, _of_another)
 
@@ -399,9 +399,9 @@ def _of_another(kind: str) -> str:
     return f"a {kind.lower()} of another tenant"
 
 
-def _seen_words(visibility: frozenset[str], message: str) -> str:
-    """Return the message as `_nameless` does, and note that reasons may be due to hidden pods."""
-    return _hedged(_nameless(message, visibility))
+def _redact_reason(visibility: frozenset[str], message: str) -> str:
+    """Return the message as `_redact_message` does, and note that reasons may be due to hidden pods."""
+    return _hedged(_redact_message(message, visibility))
 
 
 def _seen_result(visibility: frozenset[str], result: PlacementResult) -> PlacementResult:
@@ -409,15 +409,15 @@ def _seen_result(visibility: frozenset[str], result: PlacementResult) -> Placeme
         return result
     return replace(
         result,
-        message=result.message and _seen_words(visibility, result.message),
+        message=result.message and _redact_reason(visibility, result.message),
         explanation=_seen_explanation(visibility, result.explanation),
-        preemption=_seen_proposal(visibility, result.preemption)
+        preemption=_redact_proposal(visibility, result.preemption)
         if isinstance(result.preemption, Proposal)
         else result.preemption,
     )
 
 
-def _seen_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
+def _redact_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
     """Return a proposal in which hidden victims are only counted."""
     seen = _seen_victims(visibility, proposal)
     if not isinstance(proposal.candidates, dict):
@@ -435,7 +435,7 @@ def _seen_victims(visibility: frozenset[str], proposed: V) -> V:
 
 
 def _seen_group(visibility: frozenset[str], group: GroupFailure) -> GroupFailure:
-    return replace(group, message=_seen_words(visibility, group.message))
+    return replace(group, message=_redact_reason(visibility, group.message))
 
 
 def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
@@ -443,14 +443,14 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
         case Explanation():
             return replace(
                 explanation,
-                bindings=_seen_bindings(explanation.bindings),
+                bindings=_redact_bindings(explanation.bindings),
                 filters={
                     plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
                     for plugin, nodes in explanation.filters.items()
                 },
-                message=explanation.message and _seen_words(visibility, explanation.message),
-                exemptions=_seen_exemptions(visibility, explanation.exemptions),
-                culprits=_seen_culprits(visibility, explanation.culprits),
+                message=explanation.message and _redact_reason(visibility, explanation.message),
+                exemptions=_redact_exemptions(visibility, explanation.exemptions),
+                culprits=_redact_culprits(visibility, explanation.culprits),
             )
         case Summary():
             return replace(
@@ -459,14 +459,14 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
                     plugin: {_hedged(reason): count for reason, count in counts.items()}
                     for plugin, counts in explanation.reasons.items()
                 },
-                message=explanation.message and _seen_words(visibility, explanation.message),
-                exemptions=_seen_exemptions(visibility, explanation.exemptions),
+                message=explanation.message and _redact_reason(visibility, explanation.message),
+                exemptions=_redact_exemptions(visibility, explanation.exemptions),
             )
         case _:
             return explanation
 
 
-def _seen_bindings(
+def _redact_bindings(
     bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
     """Return what claims would get on each node; volumes, which have no namespace, are not named."""
@@ -478,7 +478,7 @@ def _seen_bindings(
     }
 
 
-def _seen_exemptions(
+def _redact_exemptions(
     visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
 ) -> list[Exemption] | msgspec.UnsetType:
     """Return the rules of the pod itself and those of visible pods."""
@@ -488,7 +488,7 @@ def _seen_exemptions(
     return shown or msgspec.UNSET
 
 
-def _seen_culprits(
+def _redact_culprits(
     visibility: frozenset[str], culprits: list[Culprit] | msgspec.UnsetType
 ) -> list[Culprit] | msgspec.UnsetType:
     """Return the culprits; hidden pods are only counted."""

@@ -14,7 +14,7 @@ TURN_SECONDS = 0.005
 """The minimum duration of a slot, so that the process has time for known callers in between."""
 
 
-class AnonymousConcurrency:
+class AnonymousThrottle:
     """The slots of one application. Create it in the event loop that uses it.
 
     An event loop resumes tasks in the order in which they became ready. If thousands of connections had a

@@ -275,7 +275,7 @@ class SocketPeers:
         peer = self._peers.get(holder)
         if peer is None:
             self._forget_the_dead()
-            peer = self._peers[holder] = _Peer(self._way_to(holder), self._budget)
+            peer = self._peers[holder] = _Peer(self._route_to(holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
                 return await peer.ask(request, client, may_repeat=repeat != "Never")
@@ -292,10 +292,10 @@ class SocketPeers:
         for peer in list(self._peers.values()):
             await peer.close()
 
-    def _way_to(self, holder: str) -> "_Way":
+    def _route_to(self, holder: str) -> "_Route":
         if self._servers is None or self._servers.is_here(holder):
-            return _SocketWay(socket_of(self._folder, holder))
-        return _ServerWay(self._servers, holder)
+            return _SocketRoute(socket_of(self._folder, holder))
+        return _ServerRoute(self._servers, holder)
 
     def _forget_the_dead(self) -> None:
         self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
@@ -349,7 +349,7 @@ class _Waiting:
         self._holding.close()
 
 
-class _Way(Protocol):
+class _Route(Protocol):
     """How to reach another worker."""
 
     async def connect(self) -> tuple[StreamReader, StreamWriter]:
@@ -362,7 +362,7 @@ class _Way(Protocol):
         ...
 
 
-class _SocketWay:
+class _SocketRoute:
     """How to reach a worker of this server."""
 
     def __init__(self, path: Path) -> None:
@@ -376,7 +376,7 @@ class _SocketWay:
         return self._path.exists()
 
 
-class _ServerWay:
+class _ServerRoute:
     """How to reach a worker of another server."""
 
     def __init__(self, servers: Servers, holder: str) -> None:
@@ -394,8 +394,8 @@ class _ServerWay:
 class _Peer:
     """Another worker and the connection to it."""
 
-    def __init__(self, way: _Way, budget: Budget) -> None:
-        self._way = way
+    def __init__(self, route: _Route, budget: Budget) -> None:
+        self._route = route
         self._budget = budget
         self._time = asyncio.get_running_loop().time
         self._numbers = count()
@@ -415,10 +415,10 @@ class _Peer:
     @property
     def exists(self) -> bool:
         """Return whether the worker may be running."""
-        return self._writer is not None or self._way.exists
+        return self._writer is not None or self._route.exists
 
     @property
-    def stands_still(self) -> bool:
+    def is_unresponsive(self) -> bool:
         """Return whether the worker has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
@@ -426,7 +426,7 @@ class _Peer:
     def is_silent(self) -> bool:
         """Return whether the worker is unresponsive, or has accepted no connection for so long that it may be."""
         if self._silent_since is None:
-            return self.stands_still
+            return self.is_unresponsive
         return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS
 
     async def ask(
@@ -454,7 +454,7 @@ class _Peer:
     async def _connection(self) -> StreamWriter:
         """Return the connection to the worker, opened if necessary, or raise Unreachable."""
         async with self._connecting:
-            if self.stands_still:
+            if self.is_unresponsive:
                 raise Unreachable
             if self._writer is not None:
                 return self._writer
@@ -463,7 +463,7 @@ class _Peer:
             begun = self._time()
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                    reader, writer = await self._way.connect()
+                    reader, writer = await self._route.connect()
             except (OSError, EOFError, Unreachable) as error:
                 is_silent = isinstance(error, TimeoutError)
                 self._silent_since = (self._silent_since or begun) if is_silent else None
@@ -502,10 +502,10 @@ class _Peer:
         """
         while self._writer is writer:
             await asyncio.sleep(PING_SECONDS)
-            if not self._waiting and not self.stands_still:
+            if not self._waiting and not self.is_unresponsive:
                 self._unanswered = 0
                 continue
-            if self.stands_still:
+            if self.is_unresponsive:
                 self._give_up(each for each in self._waiting.values() if each.may_repeat)
             with suppress(OSError):
                 for number, each in self._waiting.items():

@@ -27,7 +27,7 @@ def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
     return dry
 
 
-def dry_if_asked(
+def with_dry_run(
     request: ApiRequest, parameters: Mapping[str, str], intent: Intent[A]
 ) -> Intent[A]:
     """Return the intent, wrapped in a DryRun if the request is one."""

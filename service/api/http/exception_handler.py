@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Return a problem document for any exception, as Litestar's exception handler."""
     context = context_of(request.scope)
-    known = seen_error(known_error(error), context)
+    known = redact_error(known_error(error), context)
     status, body, headers = encode_problem(known, request.scope["path"], context.request_id)
     if isinstance(error, HTTPException) and error.headers:
         headers |= error.headers
@@ -42,7 +42,7 @@ async def send_problem(
     send: Send, error: MoorageError, instance: str, context: RequestContext
 ) -> None:
     """Send a problem document without Litestar, showing what the caller may see."""
-    seen = seen_error(error, context)
+    seen = redact_error(error, context)
     status, body, headers = encode_problem(seen, instance, context.request_id)
     fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
     encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
@@ -51,7 +51,7 @@ async def send_problem(
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def seen_error(error: MoorageError, context: RequestContext) -> MoorageError:
+def redact_error(error: MoorageError, context: RequestContext) -> MoorageError:
     """Return an error without the name of an object that the caller of the request may not read."""
     if not isinstance(error, ObjectUnreadable) or _may_read(error, context):
         return error

@@ -21,7 +21,7 @@ from service.api.http.streaming import PIECE_BYTES, TooSlow, send_piece
 _log = logging.getLogger(__name__)
 
 
-class CountBytes:
+class FlowControl:
     """ASGI middleware that gives each request its holding and counts the bytes of its answer."""
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:

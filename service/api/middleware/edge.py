@@ -14,7 +14,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.auth.csrf import BROWSERS_OWN
 from service.api.auth.forwarded_for import Proxies
-from service.api.auth.guard import Entrance
+from service.api.auth.guard import RequestGuard
 from service.api.auth.refusal_log import Refusals
 from service.api.http.context import (
     REQUEST_ID_HEADER,
@@ -25,7 +25,7 @@ from service.api.http.context import (
 )
 from service.api.http.exception_handler import known_error, send_problem
 from service.api.http.problems import HeadersTooLarge, MalformedRequest, URLTooLong
-from service.api.middleware.response_compression import CompressAnswers
+from service.api.middleware.response_compression import ResponseCompression
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.traces import Spans
 from service.model.core.errors import MoorageError
@@ -68,7 +68,7 @@ class Edge:
         app: ASGIApp,
         settings: Settings,
         *,
-        entrance: Entrance,
+        guard: RequestGuard,
         head_of: HeadOf,
         metrics: Metrics,
         refusals: Refusals | None,
@@ -78,11 +78,11 @@ class Edge:
     ) -> None:
         self.app = app
         """The application that gets each request once it is checked."""
-        self._compressing = CompressAnswers(app, settings.compressed_bytes_min)
+        self._compressing = ResponseCompression(app, settings.compressed_bytes_min)
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
-        self.authentication = entrance.authentication
-        self._entrance = entrance
+        self.authentication = guard.authentication
+        self._guard = guard
         networks = proxy_networks(settings)
         self._proxies = Proxies(networks) if networks else None
         self._head_of = head_of
@@ -104,7 +104,7 @@ class Edge:
             await self._answer(started, arrival, scope, receive, send)
         else:
             answer = partial(self._answer, started, Arrival(has_turn=True, seemed_open=False))
-            await self._entrance.turns.give(answer, scope, receive, send)
+            await self._guard.turns.give(answer, scope, receive, send)
 
     async def _answer(
         self, started: float, arrival: Arrival, scope: Scope, receive: Receive, send: Send
@@ -161,13 +161,13 @@ class Edge:
         _check_framing(names)
         _check_path(scope["path"], path)
         if arrival.seemed_open and not self._is_no_browser(headers, names):
-            self._entrance.browsers.check(scope)
+            self._guard.browsers.check(scope)
 
     def _is_no_browser(self, headers: list[tuple[bytes, bytes]], names: list[bytes]) -> bool:
         """Return whether a request has one `Host`, known to be this server's, and no header of browsers."""
         return (
             names.count(b"host") == 1
-            and headers[names.index(b"host")][1] in self._entrance.browsers.own_hosts
+            and headers[names.index(b"host")][1] in self._guard.browsers.own_hosts
             and not any(each in names for each in BROWSERS_OWN)
         )
 

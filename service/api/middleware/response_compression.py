@@ -26,7 +26,7 @@ _BODILESS = frozenset({204, 304})
 _Header = tuple[bytes, bytes]
 
 
-class CompressAnswers:
+class ResponseCompression:
     """Compresses answers of an application that have at least `bytes_min` bytes."""
 
     def __init__(self, app: ASGIApp, bytes_min: int) -> None:

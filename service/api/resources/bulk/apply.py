@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from service.api.http.body import converted, items_in, parse_items, read_members
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
+from service.api.http.dry_run import with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.http.operation import (
     DRY_RUN,
@@ -31,7 +31,7 @@ from service.api.resources.bulk.ndjson import answer_lines
 from service.api.resources.dispatch import DecidedAnswer, submit_once
 from service.api.resources.objects import types as object_types
 from service.api.resources.objects.authorization import refusal, require_pruning, require_writing
-from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.objects.operations import CLUSTER_PATH
 from service.api.resources.objects.registry import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.resources.services import Services
@@ -197,7 +197,7 @@ async def apply_objects(
     intent = ApplyObjects(
         manifests=manifests, undrawn=undrawn, prune=prune, prune_before=prune_before, caller=caller
     )
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     return await submit_once(request, services, asked, body, _rendered)
 
 
@@ -215,7 +215,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, 
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
     _refuse_other_kind(members.get("kind"))
     items = items_in(members.get("items", b"null"), "items", most)
-    parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+    parse = GenerateNameParser(partial(parse_any, templates=services.scheduler.templates))
     return tuple(await parse_items(items, "items", parse)), parse.are_undrawn
 
 
@@ -263,7 +263,7 @@ def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
     try:
         deletion = parse_deletion(line)
-        parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+        parse = GenerateNameParser(partial(parse_any, templates=services.scheduler.templates))
         sent = deletion or parse(line)
         return ApplyLine(line=number_of_line, object=sent)
     except MalformedJSON as error:

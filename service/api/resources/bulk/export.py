@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_rows, visibility_of
+from service.api.auth.redaction import Visibility, redact_rows, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, Parameter, described
 from service.api.http.permissions import Namespaced
@@ -155,7 +155,7 @@ async def _streamed(
     before = head
     async for batch in batches:
         if batch:
-            yield before + items(seen_rows(visibility, batch))
+            yield before + items(redact_rows(visibility, batch))
             before = b","
     yield head + b"]}" if before is head else b"]}"
 

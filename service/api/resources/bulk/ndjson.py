@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
-from service.api.http.exception_handler import seen_error
+from service.api.http.dry_run import with_dry_run
+from service.api.http.exception_handler import redact_error
 from service.api.http.idempotency import Rendered
 from service.api.http.operation import NDJSON
 from service.api.http.prefer import APPLIED, PREFERENCE, minimal_results, prefers_minimal
@@ -64,7 +64,7 @@ async def _asked(
     lines: Sequence[bytes],
 ) -> Intent[LinesAnswer]:
     """Return the intent that decides some lines, or one that changes nothing."""
-    return dry_if_asked(request, parameters, await read(start, lines))
+    return with_dry_run(request, parameters, await read(start, lines))
 
 
 async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
@@ -83,7 +83,7 @@ async def _streamed(
     except MoorageError as error:
         context = request.context
         status, problem, _ = encode_problem(
-            seen_error(error, context), context.path, context.request_id
+            redact_error(error, context), context.path, context.request_id
         )
         context.note_refused(status)
         yield problem + b"\n"

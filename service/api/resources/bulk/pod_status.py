@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.http.body import converted, items_in, read_members, unknown_fields
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
+from service.api.http.dry_run import with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.http.operation import (
     DRY_RUN,
@@ -132,7 +132,7 @@ async def report_statuses(
         return await answer_lines(request, services, partial(_read_lines, request), parameters)
     body = await services.bodies.read(request)
     intent = await _read_reports(request, await _items(body, services))
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     render = partial(rendered_lines_in_one, minimal=prefers_minimal(request))
     return await submit_once(request, services, asked, body, render)
 

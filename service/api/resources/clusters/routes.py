@@ -8,10 +8,10 @@ import msgspec
 from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_config, seen_tag, visibility_of
+from service.api.auth.redaction import Visibility, redact_config, visibility_of, visible_tag
 from service.api.http.body import converted
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.operation import (
     DRY_RUN,
     JSON,
@@ -268,7 +268,7 @@ async def _present(
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
     visibility, store = visibility_of(request), services.reads.store
-    tag = seen_tag(visibility, tag_of(config.row.revision)) if config.row else None
+    tag = visible_tag(visibility, tag_of(config.row.revision)) if config.row else None
     if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
         return unchanged
     (row,) = await _seen(store, [(await store.clusters.get(name), visibility)])
@@ -300,7 +300,7 @@ async def _changed(
     try:
         answer = await services.scheduler.submit(
             request.path_params["cluster"],
-            dry_if_asked(request, parameters, intent),
+            with_dry_run(request, parameters, intent),
             caller=request.context.audited_caller(),
         )
     except InvalidManifest as error:
@@ -353,7 +353,7 @@ def _told(
     return msgspec.json.encode(
         {
             "name": name,
-            "config": seen_config(visibility, stored_config(config)),
+            "config": redact_config(visibility, stored_config(config)),
             "revision": revision,
             "counts": counts,
         }

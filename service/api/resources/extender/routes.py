@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_placement, seen_refusal, visibility_of
+from service.api.auth.redaction import redact_placement, redact_refusal, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced, require
@@ -233,7 +233,7 @@ async def extender_bind(
             caller.cluster, binding_of(args), caller=request.context.audited_caller()
         )
     except BindingRefused as error:
-        return _not_bound(seen_refusal(visibility_of(request), error).detail)
+        return _not_bound(redact_refusal(visibility_of(request), error).detail)
     except _OF_THE_POD as error:
         return _not_bound(error.detail)
     return json_response(msgspec.json.encode(ExtenderBindingResult()), answer.revision)
@@ -258,7 +258,7 @@ async def _judged(request: ApiRequest, services: Services, args: ExtenderArgs) -
     request.context.holding.changes_nothing = True
     asked = msgspec.structs.replace(intent, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, asked)
-    return seen_placement(visibility_of(request), answer)
+    return redact_placement(visibility_of(request), answer)
 
 
 EXTENDER_HANDLERS = (extender_filter, extender_prioritize, extender_preempt, extender_bind)

@@ -10,8 +10,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.auth.redaction import visibility_of
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
-from service.api.http.exception_handler import seen_error
+from service.api.http.dry_run import is_dry, with_dry_run
+from service.api.http.exception_handler import redact_error
 from service.api.http.filters import parse_filters
 from service.api.http.idempotency import (
     IDEMPOTENCY_KEY,
@@ -119,7 +119,7 @@ class _Commits:
                 if not self._answers:
                     raise
                 context = self._request.context
-                seen = seen_error(error, context)
+                seen = redact_error(error, context)
                 return self._told(problem_of(seen, context.path, context.request_id))
             self._answers.append(answer)
             self._room -= len(answer.results)
@@ -131,7 +131,7 @@ class _Commits:
         _, rendered, is_replayed = await submit_once(
             self._request,
             self._services,
-            dry_if_asked(self._request, self._parameters, wanted),
+            with_dry_run(self._request, self._parameters, wanted),
             b"",
             _rendered,
             chunk=len(self._answers),

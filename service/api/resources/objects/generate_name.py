@@ -19,7 +19,7 @@ _ANY_SUFFIX = "0" * SUFFIX_CHARACTERS
 M = TypeVar("M", bound=Applicable)
 
 
-class NewNames(Generic[M]):
+class GenerateNameParser(Generic[M]):
     """Parses manifests as another parser does, including those that have only a `generateName`.
 
     A manifest with a name keeps it, as in Kubernetes, whose answers often have both. So manifests with

@@ -11,15 +11,15 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.auth.redaction import (
     Lists,
     Visibility,
-    require_sight,
-    seen_batches,
-    seen_body,
-    seen_tag,
+    redact_body,
+    redacted_batches,
+    require_read,
     visibility_of,
+    visible_tag,
 )
 from service.api.http.body import converted
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.filters import filter_of_bodies, parse_filters
 from service.api.http.idempotency import Rendered
 from service.api.http.operation import (
@@ -153,7 +153,7 @@ async def get_object(
 ) -> Response[bytes]:
     """Return one object as committed."""
     namespace, name = _place(request)
-    require_sight(request, resource.kind, namespace, name)
+    require_read(request, resource.kind, namespace, name)
     parameters, cluster = query(request), request.path_params["cluster"]
     at_least = number(parameters, "minRevision") or 0
     past = number(parameters, "revision")
@@ -174,7 +174,7 @@ async def get_object(
     unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
-    body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    body = redact_body(visibility_of(request), resource.kind, read.row.body)
     if chosen is not None:
         whole = with_resource_version(body, read.row.revision)
         return json_response(chosen.of(whole), revision, etag=tag)
@@ -224,7 +224,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
             kind, order, wanted_objects, wanted, lists, start, own, past, limit, left_out
         )
         return await sorted_list(request, services, asked, tagged, chosen)
-    pages = seen_batches(
+    pages = redacted_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
     found = _Found(pages, passes)
@@ -300,7 +300,7 @@ async def _unchanged_list(
 
 def _list_tag(request: ApiRequest, chosen: ChosenFields | None, revision: int) -> str:
     """Return the entity tag of a list, which depends on the visible namespaces and the chosen fields."""
-    return tag_with(seen_tag(visibility_of(request), f'W/"{revision}"'), chosen)
+    return tag_with(visible_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
 async def put_object(
@@ -403,11 +403,11 @@ async def _submit(
     """Submit a write, and return the object as it is, was, or would be after it."""
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
-        dry_if_asked(request, parameters, intent),
+        with_dry_run(request, parameters, intent),
         caller=request.context.audited_caller(),
     )
     services.metrics.warned(answer.warnings)
-    body = seen_body(visibility_of(request), resource.kind, answer.body)
+    body = redact_body(visibility_of(request), resource.kind, answer.body)
     return written_response(request, answer, body, dry=is_dry(parameters))
 
 
@@ -437,7 +437,7 @@ def rendered_object(
     status: int = 200,
 ) -> Rendered:
     """Render the answer of a write, which may be replayed: the object as the caller may see it."""
-    body = seen_body(visibility, kind, answer.body)
+    body = redact_body(visibility, kind, answer.body)
     if minimal:
         body = minimal_object(body)
     if not dry:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from litestar import Response
 
-from service.api.auth.redaction import Lists, seen_parts, seen_rows, visibility_of
+from service.api.auth.redaction import Lists, redact_rows, visibility_of, visible_parts
 from service.api.http.context import ApiRequest
 from service.api.http.pagination import Continue
 from service.api.http.request import wrong_parameter
@@ -78,7 +78,7 @@ async def sorted_list(
     page = await reads.page(
         cluster,
         asked.kind,
-        seen_parts(asked.kind, asked.wanted, visibility),
+        visible_parts(asked.kind, asked.wanted, visibility),
         after=_after(asked.order, asked.start),
         limit=min(asked.limit, SORTED_LIMIT_MAX),
         batches=lambda part: asked.lists.batches(cluster, asked.kind, part),
@@ -93,7 +93,7 @@ async def sorted_list(
         token = Continue(
             asked.own, revision, namespace, name, is_past=asked.past is not None, value=value
         ).token()
-    rows = seen_rows(visibility, [row for _, row in placed])
+    rows = redact_rows(visibility, [row for _, row in placed])
     body = list_head(f"{asked.kind}List", revision, token) + items(rows, chosen)
     body += list_end(asked.left_out)
     return json_response(body, head, etag=tag_of(head if asked.past is None else asked.past))

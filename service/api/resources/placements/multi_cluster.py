@@ -11,7 +11,7 @@ from service.api.forwarding.transport import ForwardedAnswer
 from service.api.http.context import ApiRequest, RequestContext, SubrequestTerms, begin
 from service.api.http.disconnect import WaitingClient, never
 from service.api.http.dry_run import note_dry_run
-from service.api.http.flow_control import CountBytes
+from service.api.http.flow_control import FlowControl
 from service.api.http.operation import DRY_RUN, JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced
 from service.api.http.problems import PROBLEM_JSON
@@ -66,7 +66,7 @@ async def ask_cluster(
         terms=told,
     )
     begin(scope, context)
-    counted = CountBytes(request.app, request.context.holding.budget)
+    counted = FlowControl(request.app, request.context.holding.budget)
     client = cast("WaitingClient | None", CLIENT.get())
     return await answer_of(counted, scope, body, never if client is None else client.left)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
 from service.api.http.pause import Pause
-from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.placements.schemas import PlacementRequest
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.generate_name import is_undrawn
@@ -105,7 +105,7 @@ async def _intent(
         try:
             pods = await read(named)
         except InvalidManifest:  # perhaps of a pod whose name is still to be drawn
-            naming = NewNames(named)
+            naming = GenerateNameParser(named)
             pods, undrawn = await read(naming), naming.are_undrawn
     return PlacePods(
         pods=pods,

@@ -3,7 +3,7 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_violations, visibility_of
+from service.api.auth.redaction import redact_violations, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced
@@ -62,7 +62,7 @@ async def list_violations(
     """Return the violations in a cluster."""
     query(request)
     answer = await services.scheduler.submit(request.path_params["cluster"], ReadViolations())
-    return encoded_response(seen_violations(visibility_of(request), answer), answer.revision)
+    return encoded_response(redact_violations(visibility_of(request), answer), answer.revision)
 
 
 VIOLATION_HANDLERS = (list_violations,)

@@ -8,7 +8,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.operation import DRY_RUN, JSON, Body, Operation, described
 from service.api.http.permissions import Cluster
 from service.api.http.request import media_type, query
@@ -258,7 +258,7 @@ async def _answered(
 ) -> Response[bytes]:
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
-        dry_if_asked(request, parameters, intent),
+        with_dry_run(request, parameters, intent),
         caller=request.context.audited_caller(),
     )
     return written_response(request, answer, answer.body, dry=is_dry(parameters))

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_plan, visibility_of
+from service.api.auth.redaction import Visibility, redact_plan, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.http.operation import JSON, Body, Operation, described
@@ -174,7 +174,7 @@ async def make_plan(request: ApiRequest, services: NamedDependency[Services]) ->
     """Make a plan without storing it."""
     asked, _ = await _asked(request, services, parse_plan)
     planned = await services.scheduler.planners.plan(request.path_params["cluster"], asked.intent)
-    told = seen_plan(visibility_of(request), planned, asked.steps_max)
+    told = redact_plan(visibility_of(request), planned, asked.steps_max)
     return json_response(msgspec.json.encode(told), planned.revision)
 
 
@@ -256,7 +256,7 @@ async def _asked(
 
 
 def _rendered(visibility: Visibility, steps_max: int, planned: Planned) -> Rendered:
-    return Rendered(msgspec.json.encode(seen_plan(visibility, planned, steps_max)))
+    return Rendered(msgspec.json.encode(redact_plan(visibility, planned, steps_max)))
 
 
 PLAN_HANDLERS = (make_plan, commit_plan)

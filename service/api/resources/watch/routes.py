@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import sight_of
+from service.api.auth.redaction import watch_scope
 from service.api.http.context import ApiRequest
 from service.api.http.disconnect import WaitingClient
 from service.api.http.filters import parse_field_selector, parse_label_selector
@@ -192,7 +192,7 @@ async def open_stream(
     stream = ChangeStream(
         watch=watch,
         writer=writer,
-        visible=sight_of(request, services.authentication.current),
+        visible=watch_scope(request, services.authentication.current),
         cluster=cluster,
         path=request.scope["path"],
         request_id=context.request_id,

@@ -57,7 +57,7 @@ def error_frame(document: bytes) -> bytes:
 
 def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
     """Return kind and object as JSON; a deleted object has its last state and its deletion's revision."""
-    body = seen_body(visibility, change.kind, change.body)
+    body = redact_body(visibility, change.kind, change.body)
     if change.kind == CLUSTER_KIND:
         body = _cluster(body, change.revision, cluster)
     else:
