@@ -74,7 +74,7 @@ class ForwardingMiddleware:
                 answer = await self._ask(app, scope, receive, holder, client)
             finally:
                 client.end()
-            context_of(scope).holding.changes_nothing |= answer.changes_nothing
+            context_of(scope).reservation.changes_nothing |= answer.changes_nothing
             await _send(send, answer)
 
         return forwarding
@@ -227,7 +227,7 @@ async def decide_forwarded(
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes, left: Left) -> ForwardedAnswer:
     """Return this worker's answer because no other gave one; the handler reads the body again."""
-    context_of(scope).holding.give_back(len(body))
+    context_of(scope).reservation.release(len(body))
     return await answer_of(app, scope, body, left)
 
 

@@ -27,7 +27,7 @@ from service.api.forwarding.retry import (
     Repeat,
     Unreachable,
 )
-from service.api.http.byte_budget import Budget, Holding
+from service.api.http.byte_budget import Budget, ByteReservation
 from service.api.http.context import SubrequestTerms
 from service.api.http.disconnect import Left
 from service.api.http.problems import TooManyBytes
@@ -223,14 +223,14 @@ class Listener:
 
     async def _answer(self, writer: StreamWriter, ask: _Ask, left: asyncio.Event) -> None:
         frames: Iterable[_Answer | _Part | _Lost]
-        with closing(Holding(self._budget)) as holding:
+        with closing(ByteReservation(self._budget)) as reservation:
             try:
                 answer = await self._decide(ask.request, partial(_wait_for, left))
             except Exception:  # noqa: BLE001 - a bug must not end the connection
                 _log.exception("A request of another worker failed.")
                 frames = [_Lost(ask.number)]
             else:
-                holding.overdraw(len(answer.body))  # the answer had room when it was made
+                reservation.overdraw(len(answer.body))  # the answer had room when it was made
                 frames = _in_parts(ask.number, answer)
             with suppress(OSError):
                 for frame in frames:
@@ -310,7 +310,7 @@ class _Waiting:
         self.may_repeat = may_repeat
         self._start: ForwardedAnswer | None = None
         self._parts: list[bytes] = []
-        self._holding = Holding(budget)
+        self._reservation = ByteReservation(budget)
 
     def hear(self, frame: _Answer | _Part | _Lost) -> None:
         """Take a frame of the answer; once the answer is refused, later frames are dropped."""
@@ -329,7 +329,7 @@ class _Waiting:
     def _add(self, part: bytes, *, more: bool) -> None:
         assert self._start is not None
         try:
-            self._holding.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
+            self._reservation.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
         except TooManyBytes as error:
             self.answer.set_exception(error)
             return
@@ -346,7 +346,7 @@ class _Waiting:
 
     def close(self) -> None:
         """Release the bytes held, since nobody waits for the answer any more."""
-        self._holding.close()
+        self._reservation.close()
 
 
 class _Route(Protocol):

@@ -67,7 +67,7 @@ class BodyReader:
         _refuse_announced(announced.get(b"content-length") or b"0", limit)
         unpacker = _unpacker_for(announced)
         body = await ArrivingBody(
-            request.receive, request.context.holding, limit, self._pace, unpacker
+            request.receive, request.context.reservation, limit, self._pace, unpacker
         ).whole()
         if body and not announced.get(b"content-type", b"").strip():
             raise untyped(operation)
@@ -88,7 +88,7 @@ class BodyReader:
         _refuse_announced(announced.get(b"content-length") or b"0", sys.maxsize)
         unpacker = _unpacker_for(announced)
         return ArrivingBody(
-            request.receive, request.context.holding, sys.maxsize, self._pace, unpacker
+            request.receive, request.context.reservation, sys.maxsize, self._pace, unpacker
         ).pieces(waits)
 
 

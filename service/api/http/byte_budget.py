@@ -29,28 +29,28 @@ class Budget:
         self.in_flight = 0
         self.watches = WatchShare(self)
         """The part of the budget that watches hold."""
-        self._waited_for: dict[Holding, Callable[[], object]] = {}
+        self._waited_for: dict[ByteReservation, Callable[[], object]] = {}
         """For each request that is waiting for more of its body: the function that ends its wait."""
 
-    def _take(self, holding: "Holding", count: int) -> None:
+    def _take(self, reservation: "ByteReservation", count: int) -> None:
         while self.in_flight + count > self.bytes_max:
-            self._make_room(holding, count)
+            self._make_room(reservation, count)
         self.in_flight += count
 
-    def _make_room(self, holding: "Holding", count: int) -> None:
-        others = (each for each in self._waited_for if each is not holding)
-        largest = max(others, key=lambda each: each.held, default=holding)
-        if largest.held <= holding.held + count:
+    def _make_room(self, reservation: "ByteReservation", count: int) -> None:
+        others = (each for each in self._waited_for if each is not reservation)
+        largest = max(others, key=lambda each: each.held, default=reservation)
+        if largest.held <= reservation.held + count:
             raise TooManyBytes(
                 f"The server holds {self.in_flight} bytes of requests and answers, and has no room for {count} more: the"
                 f" limit (bytes_in_flight_max) is {self.bytes_max}."
             )
         end_wait = self._waited_for.pop(largest)
-        largest.give_way()
+        largest.preempt()
         end_wait()
 
 
-class Holding(msgspec.Struct, eq=False):
+class ByteReservation(msgspec.Struct, eq=False):
     """The bytes of the budget that one request holds until it is closed."""
 
     budget: Budget
@@ -62,7 +62,7 @@ class Holding(msgspec.Struct, eq=False):
 
     An answer that has begun then cannot run out of room.
     """
-    _gave_way: bool = False
+    _preempted: bool = False
     _at_end: list[Callable[[], None]] = []
 
     def take(self, count: int) -> None:
@@ -100,7 +100,7 @@ class Holding(msgspec.Struct, eq=False):
         if count > max(self.held, PIECE_BYTES):
             self.take(count - self.held)
 
-    def give_back(self, count: int) -> None:
+    def release(self, count: int) -> None:
         """Release `count` bytes."""
         count = min(count, self.held)
         self.held -= count
@@ -108,14 +108,14 @@ class Holding(msgspec.Struct, eq=False):
         if count and self.budget.watches.line:
             self.budget.watches.let_in()
 
-    def give_way(self) -> None:
+    def preempt(self) -> None:
         """Release everything to make room for other requests; this request is refused from now on."""
-        self._gave_way = True
-        self.give_back(self.held)
+        self._preempted = True
+        self.release(self.held)
 
     def require_room(self) -> None:
         """Raise TooManyBytes if this request has given way to others."""
-        if self._gave_way:
+        if self._preempted:
             raise TooManyBytes(
                 "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
                 f" (bytes_in_flight_max) is {self.budget.bytes_max}."
@@ -141,7 +141,7 @@ class Holding(msgspec.Struct, eq=False):
 
     def close(self) -> None:
         """Release everything and call what was passed to `at_end`."""
-        self.give_back(self.held)
+        self.release(self.held)
         for act in self._at_end:
             act()
 
@@ -165,7 +165,7 @@ class ArrivingBody:
     def __init__(
         self,
         receive: Receive,
-        holding: Holding,
+        reservation: ByteReservation,
         bytes_max: int,
         pace: Pace,
         unpacker: Unpacker | None = None,
@@ -175,7 +175,7 @@ class ArrivingBody:
         self._unpacker = unpacker
         self._pace = pace
         self._started = pace.monotonic()
-        self._holding = holding
+        self._reservation = reservation
         self._received = 0
         self._unpacked = 0
         self._is_complete = False
@@ -231,7 +231,7 @@ class ArrivingBody:
         self._received += len(piece)
         if self._received > self._bytes_max:
             raise BodyTooLarge(f"The body is longer than {self._bytes_max} bytes.")
-        self._holding.take(len(piece))
+        self._reservation.take(len(piece))
         self._is_complete = not message.get("more_body", False)
         return piece
 
@@ -243,11 +243,11 @@ class ArrivingBody:
                 raise BodyTooLarge(
                     f"The body is longer than {self._bytes_max} bytes when unpacked."
                 )
-            self._holding.take(len(unpacked))
+            self._reservation.take(len(unpacked))
             if unpacked:
                 yield unpacked
             await asyncio.sleep(0)
-        self._holding.give_back(len(piece))
+        self._reservation.release(len(piece))
         if self._is_complete:
             unpacker.end()
 
@@ -268,7 +268,7 @@ class ArrivingBody:
 
         alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
         try:
-            with self._holding.waiting(ring):
+            with self._reservation.waiting(ring):
                 return await self._receive()
         except asyncio.CancelledError:
             if rang and task.uncancel() <= cancelled_before:
@@ -280,7 +280,7 @@ class ArrivingBody:
     async def _patiently(self, seconds: float, waits: Callable[[], bool]) -> Any:
         receiving = asyncio.ensure_future(self._receive())
         try:
-            with self._holding.waiting(receiving.cancel):
+            with self._reservation.waiting(receiving.cancel):
                 await asyncio.wait({receiving}, timeout=seconds)
                 while not receiving.done() and waits():
                     await asyncio.wait({receiving}, timeout=self._pace.timeout_seconds)
@@ -291,9 +291,9 @@ class ArrivingBody:
             receiving.cancel()
 
     def _too_late(self) -> BodyTimeout:
-        self._holding.require_room()
+        self._reservation.require_room()
         return BodyTimeout("The body did not arrive in time.")
 
 
-UNCOUNTED = Holding(Budget(0))
-"""The holding of requests that are not counted yet; it has no room."""
+UNCOUNTED = ByteReservation(Budget(0))
+"""The reservation of requests that are not counted yet; it has no room."""

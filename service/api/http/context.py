@@ -10,7 +10,7 @@ from litestar import Request
 from litestar.connection.base import empty_receive, empty_send
 from litestar.types import Receive, Scope, Send
 
-from service.api.http.byte_budget import UNCOUNTED, Holding
+from service.api.http.byte_budget import UNCOUNTED, ByteReservation
 from service.api.http.operation import Operation
 from service.api.http.permissions import NOT_KNOWN
 from service.api.http.problems import Unauthorized
@@ -87,7 +87,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
     """The operation that the request was routed to; None before that, and for pages for people."""
     cluster: str = ""
     """The cluster in the path of the routed request; empty if the path names none."""
-    holding: Holding = msgspec.field(default_factory=lambda: UNCOUNTED)
+    reservation: ByteReservation = msgspec.field(default_factory=lambda: UNCOUNTED)
     """The bytes that the request holds of the process's budget."""
     refusals: RefusalRecorder | None = None
     """The recorder of refusals within an answer, or None if no audit is kept."""

@@ -23,7 +23,7 @@ def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
     """Return whether a request is a dry run, whose answer may then be refused for lack of room."""
     dry = is_dry(parameters)
     if dry:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     return dry
 
 

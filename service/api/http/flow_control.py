@@ -12,7 +12,7 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.http.byte_budget import Budget, Holding
+from service.api.http.byte_budget import Budget, ByteReservation
 from service.api.http.context import RequestContext, context_of
 from service.api.http.exception_handler import send_problem
 from service.api.http.problems import TooManyBytes
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class FlowControl:
-    """ASGI middleware that gives each request its holding and counts the bytes of its answer."""
+    """ASGI middleware that gives each request its reservation and counts the bytes of its answer."""
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:
         self._app = app
@@ -34,18 +34,18 @@ class FlowControl:
             await self._app(scope, receive, send)
             return
         context = context_of(scope)
-        holding = context.holding = Holding(self._budget)
+        reservation = context.reservation = ByteReservation(self._budget)
         try:
             await self._app(scope, receive, _Counted(scope, context, send))
         finally:
-            holding.close()
+            reservation.close()
 
 
 def may_be_refused(context: RequestContext) -> bool:
     """Return whether a request changes nothing, so that the client can safely send it again."""
     if context.operation is None or context.operation.reads:
         return True
-    return context.holding.changes_nothing
+    return context.reservation.changes_nothing
 
 
 class _Counted(msgspec.Struct, eq=False):
@@ -99,7 +99,7 @@ class _Counted(msgspec.Struct, eq=False):
             return
         if self.whole and len(body) <= PIECE_BYTES:
             await self.send(message)
-            self.context.holding.give_back(len(body))
+            self.context.reservation.release(len(body))
             return
         try:
             await self._send_in_pieces(body, more=more)
@@ -110,17 +110,17 @@ class _Counted(msgspec.Struct, eq=False):
                 raise
 
     def _hold(self, count: int) -> None:
-        self.context.holding.hold_answer(count, may_be_refused=may_be_refused(self.context))
+        self.context.reservation.hold_answer(count, may_be_refused=may_be_refused(self.context))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
         """Send a body in pieces, since a server would buffer a whole one for a client that never reads it."""
-        if self.context.holding.keeps_room:
+        if self.context.reservation.keeps_room:
             self.kept = max(self.kept, len(body))
         for start in range(0, len(body) or 1, PIECE_BYTES):
             piece = body[start : start + PIECE_BYTES]
             await send_piece(self.send, piece, more=more or start + PIECE_BYTES < len(body))
             if not self.kept:
-                self.context.holding.give_back(len(piece))
+                self.context.reservation.release(len(piece))
 
 
 def _content_length(headers: Any) -> int | None:

@@ -105,7 +105,7 @@ class WatchShare:
         """Hold `count` more bytes, even without room."""
         self._add(holder, count)
 
-    def give_back(self, holder: Holder, count: int) -> None:
+    def release(self, holder: Holder, count: int) -> None:
         """Release `count` bytes, and admit waiting watches."""
         self._add(holder, -count)
         self.let_in()
@@ -129,7 +129,7 @@ class WatchShare:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                self.give_back(holder, count)
+                self.release(holder, count)
             else:
                 self.let_in()  # Those behind it may have waited for it alone.
             raise
@@ -194,4 +194,4 @@ class WatchRoom:
         if more > 0:
             self._share.take(self._holder, more)
         elif more < 0:
-            self._share.give_back(self._holder, -more)
+            self._share.release(self._holder, -more)

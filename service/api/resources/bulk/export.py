@@ -118,7 +118,7 @@ _EXPORT = Operation(
 async def export_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
     """Stream all objects at one revision, namespaces and nodes before the pods that need them."""
     query(request)
-    visibility, holding = visibility_of(request), request.context.holding
+    visibility, reservation = visibility_of(request), request.context.reservation
 
     def wants(key: ObjectKey) -> bool:
         return key.kind not in INTERNAL_KINDS and sees(visibility, *key)
@@ -128,12 +128,12 @@ async def export_cluster(request: ApiRequest, services: NamedDependency[Services
     found = await exports.begin(cluster, wants)
     if found is None:
         snapshot = await services.reads.load(
-            cluster, visibility, lambda: Rows(wants, holding.hold_in_all)
+            cluster, visibility, lambda: Rows(wants, reservation.hold_in_all)
         )
         require_readable(snapshot.rows)
         found = snapshot.head, _batches(snapshot.rows)
     head, batches = found
-    holding.keeps_room = True
+    reservation.keeps_room = True
     return Streamed(
         _streamed(list_head("List", head.revision, None), visibility, batches),
         headers=revision_headers(head.revision, f'W/"{head.revision}"'),

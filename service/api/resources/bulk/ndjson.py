@@ -178,7 +178,7 @@ async def _submit(
             request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:
-        request.context.holding.give_back(len(body) + 1)
+        request.context.reservation.release(len(body) + 1)
     forbidden = rendered.body.count(_FORBIDDEN)
     request.context.note_refused(PROBLEMS["Forbidden"].status, forbidden)
     return revision, rendered.body

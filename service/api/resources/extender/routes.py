@@ -181,7 +181,7 @@ async def extender_preempt(
     intent = victims_of(args, services.scheduler.templates)
     caller = request.context.caller()
     require_placing(caller, intent.asked)
-    request.context.holding.changes_nothing = True
+    request.context.reservation.changes_nothing = True
     asked = msgspec.structs.replace(intent.asked, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, FindVictims(asked=asked))
     result = preempted(args, answer, visibility_of(request))
@@ -255,7 +255,7 @@ async def _judged(request: ApiRequest, services: Services, args: ExtenderArgs) -
     intent = judging(args, services.scheduler.templates)
     caller = request.context.caller()
     require_placing(caller, intent)
-    request.context.holding.changes_nothing = True
+    request.context.reservation.changes_nothing = True
     asked = msgspec.structs.replace(intent, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, asked)
     return redact_placement(visibility_of(request), answer)

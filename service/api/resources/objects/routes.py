@@ -216,7 +216,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
-        hold=partial(request.context.holding.hold_answer, may_be_refused=True),
+        hold=partial(request.context.reservation.hold_answer, may_be_refused=True),
         leave_out=partial(_leave_out, left_out, visibility_of(request)),
     )
     if order is not None and limit is not None:
@@ -234,7 +234,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
     tag = tagged(head if past is None else past)
     if limit is not None:
         return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
-    request.context.holding.keeps_room = True
+    request.context.reservation.keeps_room = True
     streamed = _streamed(answer, found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 

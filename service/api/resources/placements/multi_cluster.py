@@ -66,7 +66,7 @@ async def ask_cluster(
         terms=told,
     )
     begin(scope, context)
-    counted = FlowControl(request.app, request.context.holding.budget)
+    counted = FlowControl(request.app, request.context.reservation.budget)
     client = cast("WaitingClient | None", CLIENT.get())
     return await answer_of(counted, scope, body, never if client is None else client.left)
 

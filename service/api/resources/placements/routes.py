@@ -124,7 +124,7 @@ async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -
         require_placing(caller, parsed)
         render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
     if told is not None:
         intent = msgspec.structs.replace(

@@ -180,15 +180,17 @@ async def open_stream(
     head = await services.reads.head(cluster)
     if since is not None and since > head.revision:
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
-    context, holding = request.context, request.context.holding
+    context, reservation = request.context, request.context.reservation
     caller = context.require_principal()
     bounded = None if caller.is_admin else caller.name
     async with _while_client_waits(request):
         watch = await services.scheduler.watching.open(
-            *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
+            *(cluster, since, bounded, node),
+            bodies=bodies,
+            room=reservation.room_for_watch(bounded),
         )
         # The watch is closed when the request ends, since the stream itself may never begin.
-        holding.at_end(watch.close)
+        reservation.at_end(watch.close)
     stream = ChangeStream(
         watch=watch,
         writer=writer,
