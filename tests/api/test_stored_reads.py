@@ -121,7 +121,7 @@ async def test_what_fails_before_an_answer_begins_is_a_problem_with_the_id_of_th
     async def fail(*_: Any) -> None:
         raise KeyError("default")
 
-    monkeypatch.setattr("service.api.middleware.edge.CompressAnswers.__call__", fail)
+    monkeypatch.setattr("service.api.middleware.edge.ResponseCompression.__call__", fail)
     headers = {"x-request-id": "mine", "accept-encoding": "gzip"}
     answer: httpx.Response = await harness.client.get(CLUSTER, headers=headers)
     assert problem(answer, 500) == "Internal"

@@ -1,4 +1,4 @@
-"""Keeps refusals in the audit: a few of each second with a row each, and the number of all others."""
+"""Record refusals in the audit: a few of each second with a row each, and the count of all others."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10
-"""How many refusals of a second have a row of their own."""
+"""The refusals of a second that get rows of their own."""
 FLUSH_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -29,12 +29,12 @@ class RefusalLog(Protocol):
         ...
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows to the chain of the server, or raise StorageUnavailable."""
+        """Append rows to the server's chain, or raise StorageUnavailable."""
         ...
 
 
 class Refusals:
-    """The refusals of one worker that are not stored yet; a process that dies loses them."""
+    """A worker's refusals that are not stored yet; they are lost if the process dies."""
 
     def __init__(self, audit: RefusalLog, clock: Clock) -> None:
         self._audit = audit
