@@ -16,7 +16,7 @@ PROOF_SECONDS_MAX = 4.0
 class ProvingLog(Protocol):
     """The logs of clusters, as far as they prove that commits work."""
 
-    async def prove_commits(self) -> None:
+    async def check_writable(self) -> None:
         """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
         ...
 
@@ -67,7 +67,7 @@ class CommitProbe:
     async def _prove(self) -> StorageUnavailable | None:
         try:
             async with asyncio.timeout(PROOF_SECONDS_MAX):
-                await self._store.log.prove_commits()
+                await self._store.log.check_writable()
         except TimeoutError:
             return StorageUnavailable("A commit takes too long.")
         except StorageUnavailable as error:

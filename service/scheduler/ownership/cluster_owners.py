@@ -1,14 +1,16 @@
 """The worker that decides each cluster's requests, to avoid races between servers (protocol rule P19)."""
 
+from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from functools import partial
-
-from service.model.core.errors import MoorageError, StorageUnavailable
+from service.model.core.errors import MoorageError
+from service.model.core.errors import StorageUnavailable
 from service.runtime.tasks import log_failure
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.protocol.ports import Store
 
 LEASE = "requests@"
 """The prefix of the lease's name; the name of the group of workers that reach each other
@@ -126,7 +128,7 @@ class ClusterOwners:
         Raises:
             StorageUnavailable: the database cannot be reached.
         """
-        clusters = await self._store.workers.announce(self._servers, self.own, self._name, seconds)
+        clusters = await self._store.workers.register(self._servers, self.own, self._name, seconds)
         return {
             name: number
             for name, number in clusters.items()
@@ -140,7 +142,7 @@ class ClusterOwners:
             StorageUnavailable: the database cannot be reached.
         """
         clusters = await self.announce(seconds)
-        await self._store.workers.withdraw(self._servers, self.own)
+        await self._store.workers.deregister(self._servers, self.own)
         return {name: number for name, number in clusters.items() if name != self.own}
 
     async def pass_on(self, cluster: str, worker: str) -> bool:
@@ -186,7 +188,7 @@ class ClusterOwners:
         for task in list(self._asking.values()):
             await asyncio.wait({task})
         try:
-            await self._store.workers.withdraw(self._servers, self.own)
+            await self._store.workers.deregister(self._servers, self.own)
             for owner in list(self._known.values()):
                 if owner.holder == self.own:
                     await self._store.leases.release(owner.cluster_id, self._name, self.own)

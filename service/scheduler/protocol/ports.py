@@ -253,11 +253,11 @@ class LeaseStore(Protocol):
 class WorkerStore(Protocol):
     """The workers of all servers."""
 
-    async def announce(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
+    async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
         """Say that a worker is there; how many leases of this name each worker of these servers holds."""
         ...
 
-    async def withdraw(self, servers: str, name: str) -> None:
+    async def deregister(self, servers: str, name: str) -> None:
         """Say that a worker is about to end."""
         ...
 
