@@ -59,7 +59,7 @@ def _is_hopeless(server: Postmaster, answer: ProbeAnswer, stall: _Stall) -> str 
     stalled = stall.seconds()
     if stalled > _STALL_SECONDS_MAX:
         return "It made no progress"
-    # Whoever started a server in our folder by hand gave it another socket, or other rules.
+    # A server that was started in the folder by hand has another socket, or other rules.
     if server.is_adopted and answer is not ProbeAnswer.NOT_YET and stalled > FOREIGN_SECONDS_MAX:
         return "It was not started by Moorage"
     return None

@@ -43,7 +43,7 @@ from service.store.log.reads import read_page
 from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
-"""Decides on the end of the log while the head is locked; None releases the lock without a commit."""
+"""Decides on the end of the log while the head is locked, or returns None to commit nothing."""
 
 T = TypeVar("T")
 
