@@ -5,41 +5,36 @@ a second while requests arrive, so it soon refuses a revoked token. If no compar
 for five seconds, it no longer trusts its memory.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime
-from datetime import timedelta
-from hashlib import sha256
 import asyncio
 import hmac
 import logging
 import re
-from secrets import token_hex
-from secrets import token_urlsafe
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from hashlib import sha256
+from secrets import token_hex, token_urlsafe
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
 from service.api.auth.oidc import IdentityProvider
-from service.model.core.access import AccessState
-from service.model.core.access import AccessVersion
-from service.model.core.access import BOOTSTRAP
-from service.model.core.access import EVERYBODY
-from service.model.core.access import Grant
-from service.model.core.access import Precondition
-from service.model.core.access import Principal
-from service.model.core.access import PrincipalKind
-from service.model.core.access import PrincipalRow
-from service.model.core.access import TokenRow
-from service.model.core.errors import MoorageError
-from service.model.core.errors import StorageUnavailable
+from service.model.core.access import (
+    BOOTSTRAP,
+    EVERYBODY,
+    AccessState,
+    AccessVersion,
+    Grant,
+    Precondition,
+    Principal,
+    PrincipalKind,
+    PrincipalRow,
+    TokenRow,
+)
+from service.model.core.errors import MoorageError, StorageUnavailable
 from service.model.log.audit_chain import AuditedCaller
 from service.runtime.tasks import log_failure
 from service.scheduler.protocol.ports import Clock
-from service.settings import Settings
-from service.settings import is_loopback
-from typing import NamedTuple
-from typing import Protocol
-from uuid import UUID
+from service.settings import Settings, is_loopback
 
 COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0

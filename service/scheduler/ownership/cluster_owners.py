@@ -1,16 +1,14 @@
 """The worker that decides each cluster's requests, to avoid races between servers (protocol rule P19)."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from functools import partial
 import asyncio
 import logging
-from service.model.core.errors import MoorageError
-from service.model.core.errors import StorageUnavailable
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from service.model.core.errors import MoorageError, StorageUnavailable
 from service.runtime.tasks import log_failure
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock
-from service.scheduler.protocol.ports import Store
+from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
 """The prefix of the lease's name; the name of the group of workers that reach each other

@@ -1,25 +1,21 @@
 """Opens connections to PostgreSQL, with settings and time limits."""
 
-from asyncpg.connect_utils import SessionAttribute
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Mapping
-from contextlib import nullcontext
-from functools import partial
 import asyncio
-import asyncpg
 import logging
 import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import asyncpg
+from asyncpg.connect_utils import SessionAttribute
+
 from service.model.core.errors import StorageUnavailable
 from service.runtime.keepalive import keep_alive
-from service.store.db.hosts import Host
-from service.store.db.hosts import candidate_hosts
-from service.store.db.hosts import first_to_open
+from service.store.db.hosts import Host, candidate_hosts, first_to_open
 from service.store.db.outages import Outages
-from service.store.db.timeline import DatabaseHistory
-from service.store.db.timeline import HistoryGuard
-from typing import TYPE_CHECKING
-from typing import TypeAlias
+from service.store.db.timeline import DatabaseHistory, HistoryGuard
 
 CONNECT_SECONDS = 5
 """The time limit for opening a connection if the URL names one host."""

@@ -1,17 +1,14 @@
 """Pools of connections to PostgreSQL."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from contextlib import suppress
 import asyncio
-from service.model.core.errors import StorageUnavailable
-from service.store.db.connector import Connection
-from service.store.db.connector import Connector
-from service.store.db.connector import StoreConnection
-from service.store.db.failures import unavailable_on_failure
-from service.store.db.failures import unknown_on_failure
-from service.store.db.timeline import HistoryGuard
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
+
+from service.model.core.errors import StorageUnavailable
+from service.store.db.connector import Connection, Connector, StoreConnection
+from service.store.db.failures import unavailable_on_failure, unknown_on_failure
+from service.store.db.timeline import HistoryGuard
 
 CLOSE_SECONDS = 2
 POOL_WAIT_SECONDS = 20

@@ -7,22 +7,24 @@ revisions, or they have been compacted.
 
 from collections.abc import Sequence
 from datetime import datetime
+
 import asyncpg
+
 from service.model.core.primitives import ObjectName
-from service.model.log.commit import Head
-from service.model.log.commit import ObjectRow
-from service.model.log.history import PastChanges
-from service.model.log.history import PastIndex
-from service.model.log.history import PastKey
-from service.model.log.history import PastSelection
-from service.model.log.history import PastState
-from service.model.log.history import ReadableHistory
+from service.model.log.commit import Head, ObjectRow
+from service.model.log.history import (
+    PastChanges,
+    PastIndex,
+    PastKey,
+    PastSelection,
+    PastState,
+    ReadableHistory,
+)
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.selection.selectable_fields import WAS_PENDING
 from service.store.db.failures import unavailable_on_failure
 from service.store.db.pool import ConnectionPool
-from service.store.db.rows import gone
-from service.store.db.rows import head_of
+from service.store.db.rows import gone, head_of
 
 # `reach` is where the log begins, or how far back it is read.
 _BOUNDS = """

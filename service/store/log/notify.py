@@ -4,18 +4,15 @@ A hint only makes a process read the log sooner. None is sent within a commit, b
 lock the whole database. Nothing depends on the arrival of hints; the heads are authoritative.
 """
 
-from collections.abc import AsyncGenerator
-from collections.abc import Callable
-from collections.abc import Iterable
-from contextlib import suppress
 import asyncio
 import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import suppress
+
 from service.model.core.errors import StorageUnavailable
 from service.runtime.tasks import log_failure
-from service.store.db.connector import Connection
-from service.store.db.connector import Connector
-from service.store.db.failures import is_unavailable
-from service.store.db.failures import unavailable_on_failure
+from service.store.db.connector import Connection, Connector
+from service.store.db.failures import is_unavailable, unavailable_on_failure
 from service.store.db.outages import Outages
 
 CHANNEL = "moorage"

@@ -1,20 +1,22 @@
 """Reads the log on PostgreSQL: floor, head and a page in one statement (P12)."""
 
 from collections.abc import Sequence
+from uuid import UUID
+
 import asyncpg
-from service.model.log.commit import ALL_BODIES
-from service.model.log.commit import BodySelection
-from service.model.log.commit import Change
-from service.model.log.commit import CommitInfo
-from service.model.log.commit import Diverged
-from service.model.log.commit import LogPage
+
+from service.model.log.commit import (
+    ALL_BODIES,
+    BodySelection,
+    Change,
+    CommitInfo,
+    Diverged,
+    LogPage,
+)
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.store.db.connector import Connection
-from service.store.db.rows import gone
-from service.store.db.rows import head_of
-from service.store.log.pages import LogRows
-from service.store.log.pages import build_page
-from uuid import UUID
+from service.store.db.rows import gone, head_of
+from service.store.log.pages import LogRows, build_page
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page

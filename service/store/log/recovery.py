@@ -1,9 +1,10 @@
 """Lifts the revisions of clusters after a restore or a failover that may have lost some."""
 
-import asyncpg
 import logging
-from service.model.log.commit import Head
-from service.model.log.commit import RESTORE_LIFT_REVISIONS
+
+import asyncpg
+
+from service.model.log.commit import RESTORE_LIFT_REVISIONS, Head
 from service.store.db.connector import Connection
 from service.store.db.failures import unavailable_on_failure
 from service.store.db.pool import ConnectionPool

@@ -6,10 +6,7 @@ servers. Tables about processes or callers stay on Citus's coordinator, to which
 sent first.
 """
 
-from service.store.db.connector import Connection
-from service.store.db.connector import READ_SETTINGS
-from service.store.db.connector import STARTERS_LOCK
-from service.store.db.connector import connector
+from service.store.db.connector import READ_SETTINGS, STARTERS_LOCK, Connection, connector
 from service.store.db.failures import unavailable_on_failure
 
 DISTRIBUTED = {
