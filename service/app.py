@@ -22,6 +22,7 @@ from service.api.auth.guard import RequestGuard
 from service.api.auth.oidc import IdentityProvider
 from service.api.auth.rate_limits import Rates
 from service.api.auth.refusal_log import Refusals
+from service.api.auth.throttle import AnonymousThrottle
 from service.api.forwarding.forwarder import forwarder_of
 from service.api.http.body import BodyReader
 from service.api.http.byte_budget import Budget

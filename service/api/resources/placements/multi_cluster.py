@@ -142,7 +142,7 @@ async def place_pods_over_clusters(
     names = await _clusters(request, services, body)
     dry = dry or body.intent.dry_run
     if dry:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     asked = MultiClusterRequest(
         clusters=names,
         units=body.units,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.api.auth.redaction import Visibility
+from service.api.auth.redaction import Visibility, redact_body
 from service.model.core.primitives import CLUSTER_KIND
 from service.model.log.commit import Change
 from service.model.registry.manifests import with_resource_version
