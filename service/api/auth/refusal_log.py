@@ -21,11 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class RefusalLog(Protocol):
-    """The audit, as far as it keeps refusals."""
+    """The part of the audit that stores refusals."""
 
     @property
     def enabled(self) -> bool:
-        """Whether the audit is kept at this moment."""
+        """Whether the audit is kept at present."""
         ...
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
@@ -47,7 +47,7 @@ class Refusals:
         self._keeping = asyncio.Lock()
 
     def note(self, context: RequestContext, status: int, times: int = 1) -> None:
-        """Note that a request was answered; a refusal is stored within a second or so."""
+        """Note that a request was answered; a refusal is stored within about a second."""
         if status not in REFUSED or not self._audit.enabled:
             return
         if len(self._told) < TOLD_MAX:

@@ -281,7 +281,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
     """Return the peers' certificates that the settings name, or None.
 
     Raises:
-        InvalidSettings: a file cannot be read, or is no certificate or key.
+        InvalidSettings: a file cannot be read, or is not a certificate or key.
     """
     if settings.peer_certificate is None or settings.peer_authorities is None:
         return None

@@ -80,7 +80,7 @@ async def forward(
     """Return the answer of the worker `holder`, or the one decided `here` if that worker gives none.
 
     Raises:
-        OutcomeUnknown: the answer got lost, and the request must not simply be decided again.
+        OutcomeUnknown: the answer was lost, and the request must not be decided again.
     """
     try:
         return await peers.ask(holder, request, repeat)

@@ -57,8 +57,8 @@ class BodyReader:
         Raises:
             BodyTooLarge: the announced or the received length is over the limit.
             TooManyBytes: the process holds too many bytes already.
-            BodyTimeout: the client is too slow.
-            MalformedRequest: the client left in the middle.
+            BodyTimeout: the body arrived too slowly.
+            MalformedRequest: the client disconnected.
             UnsupportedMediaType: there is a body, and no Content-Type.
         """
         operation = request.context.operation
@@ -159,7 +159,7 @@ def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
     """Return the items of a JSON list, each still as JSON.
 
     Raises:
-        InvalidManifest: the member is no list, or has too many items.
+        InvalidManifest: the member is not a list, or has too many items.
     """
     try:
         return member if isinstance(member, list) else decode_items(member, items_max)

@@ -69,7 +69,7 @@ class ByteReservation(msgspec.Struct, eq=False):
         """Hold `count` more bytes.
 
         Raises:
-            TooManyBytes: there is no room for them, or this request has given way to others.
+            TooManyBytes: there is no room for them, or this request was preempted.
         """
         self.require_room()
         self.budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
@@ -114,7 +114,7 @@ class ByteReservation(msgspec.Struct, eq=False):
         self.release(self.held)
 
     def require_room(self) -> None:
-        """Raise TooManyBytes if this request has given way to others."""
+        """Raise TooManyBytes if this request was preempted."""
         if self._preempted:
             raise TooManyBytes(
                 "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
@@ -186,8 +186,8 @@ class ArrivingBody:
         Raises:
             BodyTooLarge: it is longer than it may be.
             TooManyBytes: the process holds too many bytes already.
-            BodyTimeout: the client is too slow.
-            MalformedRequest: the client left in the middle.
+            BodyTimeout: the body arrived too slowly.
+            MalformedRequest: the client disconnected.
         """
         pieces: list[bytes] = []
         while not self._is_complete:
@@ -256,7 +256,7 @@ class ArrivingBody:
 
         Raises:
             BodyTimeout: it took longer.
-            TooManyBytes: the request has to give way.
+            TooManyBytes: the request was preempted.
         """
         task = asyncio.current_task()
         assert task is not None

@@ -152,7 +152,7 @@ def parse_field_selector(text: str, kinds: Collection[str]) -> tuple[FieldRequir
     """Parse a field selector such as `spec.nodeName=n1,status.phase!=Failed` for some kinds.
 
     Raises:
-        MalformedRequest: it cannot be read, or names a field that one of the kinds has not.
+        MalformedRequest: it cannot be read, or names a field that one of the kinds lacks.
     """
     if not text.strip():
         return ()

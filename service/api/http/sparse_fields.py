@@ -54,7 +54,7 @@ def parse_fields(
     """Return the fields that a read asks for, or None for all.
 
     Raises:
-        MalformedRequest: a path cannot be read, or names what objects of the kind do not have, or
+        MalformedRequest: a path cannot be read, or names a field that objects of the kind lack, or
             there are too many.
     """
     text = parameters.get(PARAMETER)

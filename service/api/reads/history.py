@@ -41,7 +41,7 @@ class PastReads:
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
     async def readable(self, cluster: str, selection: PastSelection) -> ReadableHistory:
-        """Tell from which revisions on the objects of a selection are known.
+        """Return from which revisions on the objects of a selection are known.
 
         Raises:
             Overloaded: too many reads of earlier revisions are waiting.

@@ -116,18 +116,18 @@ def is_readable(row: ObjectRow) -> bool:
 
 
 class ClusterReader(Protocol):
-    """The clusters themselves."""
+    """Reads clusters."""
 
     async def all(self) -> list[ClusterRow]:
         """All clusters, by name."""
         ...
 
     async def get(self, name: str) -> ClusterRow:
-        """One cluster with its configuration and counts."""
+        """Return a cluster with its configuration and counts."""
         ...
 
     async def find(self, name: str) -> int:
-        """The id of the cluster that has this name now."""
+        """Return the id of the cluster that has this name now."""
         ...
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
@@ -136,7 +136,7 @@ class ClusterReader(Protocol):
 
 
 class LogReader(LogSource, Protocol):
-    """The logs of clusters."""
+    """Reads the logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
         """Return the head of the log."""
@@ -144,10 +144,10 @@ class LogReader(LogSource, Protocol):
 
 
 class ObjectReader(Protocol):
-    """The objects of clusters."""
+    """Reads objects of clusters."""
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """One object; its row is None if there is none."""
+        """Return one object; its row is None if it does not exist."""
         ...
 
     async def read(
@@ -179,7 +179,7 @@ class ObjectReader(Protocol):
 
 
 class HistoryReader(Protocol):
-    """The earlier revisions of clusters."""
+    """Reads earlier revisions of clusters."""
 
     async def index(
         self,
@@ -207,7 +207,7 @@ class HistoryReader(Protocol):
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
-        """Tell from which revisions on the objects of a selection are known."""
+        """Return from which revisions on the objects of a selection are known."""
         ...
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
@@ -216,15 +216,15 @@ class HistoryReader(Protocol):
 
 
 class HeartbeatReader(Protocol):
-    """When the nodes of clusters last reported."""
+    """Reads heartbeats of nodes."""
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:
-        """When a node last reported; None if it never did, or nobody remembers it."""
+        """Return when a node last reported, or None if it is not known to have."""
         ...
 
 
 class EventReader(Protocol):
-    """The events of clusters."""
+    """Reads events of clusters."""
 
     async def list(
         self,
@@ -239,7 +239,7 @@ class EventReader(Protocol):
 
 
 class AuditReader(Protocol):
-    """The audit."""
+    """Reads the audit."""
 
     async def list(
         self,
@@ -250,15 +250,15 @@ class AuditReader(Protocol):
         until: datetime | None = None,
         limit: int,
     ) -> Sequence[AuditRow]:
-        """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
+        """Return up to `limit` rows of the audit after a key, ordered by chain and number."""
         ...
 
 
 class ReportReader(Protocol):
-    """The reports of processes on their replicas."""
+    """Reads the reports of processes on their replicas."""
 
     async def latest(self) -> list[ReplicaReport]:
-        """The latest reports of running processes on their replicas."""
+        """Return the latest reports of running processes on their replicas."""
         ...
 
 
@@ -375,7 +375,7 @@ class ClusterReads:
         return await self._reading(cluster, read, at_least)
 
     async def head(self, cluster: str) -> Head:
-        """The head of a cluster's log."""
+        """Return the head of a cluster's log."""
         return await self._by_id(cluster, self.store.log.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
@@ -394,7 +394,7 @@ class ClusterReads:
         namespaces: Collection[str] | None,
         new_rows: Callable[[], Rows],
     ) -> Snapshot:
-        """The objects of a cluster at one revision, in `namespaces` as `ObjectReader.read` has it.
+        """Read a cluster's objects at one revision, in `namespaces` as in `ObjectReader.read`.
 
         `service.scheduler.replica.loading.load` describes how they are read in ranges.
         """

@@ -14,10 +14,10 @@ PROOF_SECONDS_MAX = 4.0
 
 
 class ProvingLog(Protocol):
-    """The logs of clusters, as far as they prove that commits work."""
+    """A log that can test whether commits work."""
 
     async def check_writable(self) -> None:
-        """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
+        """Run a transaction like that of a commit, or raise StorageUnavailable."""
         ...
 
 

@@ -42,7 +42,7 @@ class _TooLate(Exception):  # noqa: N818 - as errors are called here
 
 
 class WebhookStore(Protocol):
-    """The webhooks of clusters; every call may raise StorageUnavailable."""
+    """The store of webhooks; every call may raise StorageUnavailable."""
 
     async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
         """All webhooks of a cluster, by name."""
@@ -61,7 +61,7 @@ class WebhookStore(Protocol):
         ...
 
     async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
-        """Take webhooks that are behind their clusters and due."""
+        """Claim webhooks that are behind their clusters and due."""
         ...
 
 
@@ -153,7 +153,7 @@ class Deliveries:
             _log.exception("A delivery failed; it will be tried again.", extra=told)
 
     async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
-        """Deliver the next message, and return after how many seconds another one may follow, if it may."""
+        """Deliver the next message; return the seconds until another may follow, or None if there is none."""
         page = await self._store.log.read(claim.cluster_id, claim.revision, None, LOG_CHANGES)
         batch = next_batch(
             claim,

@@ -474,7 +474,7 @@ async def _present(
 async def _as_it_would_be(
     services: Services, of: _Collection, name: str, grants: tuple[Grant, ...]
 ) -> Response[bytes]:
-    """It with grants that it has not got; one that would be made is as old as the answer."""
+    """Return the principal or group with other grants; a new one is as old as the answer."""
     state = await services.authentication.store.access.state()
     known = _found(state, of, name)
     created_at = services.authentication.now() if known is None else known.created_at

@@ -37,7 +37,7 @@ def parse_extender(body: bytes, type_: type[T]) -> T:
     """Return the message in a body.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
+        MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: a field is missing or of another type.
     """
     return converted(decode_strict(body), type_)

@@ -89,8 +89,8 @@ def parse_report(body: bytes, items_max: int) -> list[str]:
     """Return the names of the reporting nodes.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, unknown or missing, or there are too many nodes.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, unknown, or missing, or there are too many nodes.
     """
     fields, problems = decode_strict(body), Problems()
     _check_report(fields, "", problems)

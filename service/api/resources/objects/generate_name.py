@@ -35,7 +35,7 @@ class GenerateNameParser(Generic[M]):
         """Parse a manifest.
 
         Raises:
-            MalformedJSON, InvalidManifest: as the other parser; `generateName` makes no valid name.
+            MalformedJSON, InvalidManifest: as the other parser raises; or `generateName` makes no valid name.
         """
         try:
             return self._parse(raw)
@@ -65,7 +65,7 @@ def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
     """Return the `generateName` of a manifest without a name, or None.
 
     Raises:
-        InvalidManifest: it has neither, which its error tells now.
+        InvalidManifest: it has neither.
     """
     if not any(each.field == NAME for each in error.errors):
         return None

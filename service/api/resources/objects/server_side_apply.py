@@ -60,7 +60,7 @@ async def decode_applied(body: bytes, yaml_bytes_max: int) -> Mapping[str, objec
     """Decode an object that is JSON, or YAML that JSON could express.
 
     Raises:
-        MalformedJSON, InvalidManifest: it is neither, or no object.
+        MalformedJSON, InvalidManifest: it is neither, or not an object.
         BodyTooLarge: YAML, which is slow to read, is longer than `yaml_bytes_max`.
     """
     if body.lstrip()[:1] == b"{":

@@ -43,7 +43,7 @@ def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
     """Return the order that a list asks for, or None for the order by name.
 
     Raises:
-        MalformedRequest: the kind has no such field to be ordered by.
+        MalformedRequest: objects of the kind cannot be sorted by that field.
     """
     text = parameters.get("sort")
     if text is None:

@@ -1,8 +1,8 @@
 """Schemas of objects, lists, and patches, as the OpenAPI document shows manifests.
 
-Handlers read manifests as bytes through `service.model.registry.manifests`, which checks all of what is
-written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not written a second time.
+Handlers read manifests as bytes through `service.model.registry.manifests`, which checks everything
+written here and more; these types are for readers and for generated clients. What scheduling reads is
+taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not declared again.
 """
 
 from typing import Annotated, Any, Literal
@@ -246,7 +246,7 @@ class PodGroupList(ListOfObjects, frozen=True, kw_only=True):
 
 
 def _kept_type(declared: KindSpec) -> type[msgspec.Struct]:
-    """The type of the objects of a kind: what it declares, and what all objects have."""
+    """Return the type of a kind's objects: the fields that it declares, and those that all objects have."""
     return msgspec.defstruct(
         declared.kind,
         [

@@ -68,8 +68,8 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
     """Return the intent of a `bindPod` body; the path names the pod.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, or unknown, or names another pod.
     """
     fields = _read(body, _BINDING, namespace=namespace, name=name)
     return BindPod(
@@ -85,8 +85,8 @@ def parse_confirmation(body: bytes, namespace: str, name: str) -> ConfirmBinding
     """Return the intent of a `confirmBinding` body; the path names the pod.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is missing, wrong or unknown.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is missing, wrong, or unknown.
     """
     fields = _read(body, _CONFIRMATION)
     revision = fields["revision"]
@@ -104,8 +104,8 @@ def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
     """Return the intent of an `evictPod` body, which may be empty.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, or unknown, or names another pod.
     """
     fields = _read(body, _EVICTION, namespace=namespace, name=name) if body.strip() else {}
     preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")

@@ -40,7 +40,7 @@ class OverClustersBody(NamedTuple):
     units: Sequence[Unit]
 
     def to_cluster(self, ask: ClusterQuery) -> bytes:
-        """The body of a placement of some of these pods in one cluster."""
+        """Return the body of a placement of some of these pods in one cluster."""
         return encode(
             {
                 "pods": [self.pods[index] for index in ask.indices],
@@ -61,8 +61,8 @@ async def parse_over_clusters(
     """Parse the body of `placePodsOverClusters`.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or pods in it are invalid; the error lists everything wrong.
     """
     read = ("clusters", *_CHOICE, *PLACEMENT_FIELDS)
     members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)

@@ -187,7 +187,7 @@ def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
 
 
 class ClustersAsCaller:
-    """Asks clusters on behalf of the caller of one request, as `ClusterClient` demands.
+    """Asks clusters on behalf of the caller of one request, as `ClusterClient` specifies.
 
     Each step is a request of its own to the worker that decides for the cluster, so tests that stop a
     request between two steps do so here.
@@ -204,11 +204,11 @@ class ClustersAsCaller:
         return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: ClusterQuery) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` demands.
+        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` specifies.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.
-            Unavailable: the cluster answered with an error, which is kept.
+            Unavailable: the cluster answered with an error, which is remembered.
         """
         answer = await ask_cluster(
             self._request,
@@ -222,11 +222,11 @@ class ClustersAsCaller:
         raise self._error(ask.cluster, answer, changes=not ask.dry_run)
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
-        """Take a step of a group in several clusters, as `ClusterClient` demands.
+        """Take a step of a group in several clusters, as `ClusterClient` specifies.
 
         Raises:
             OutcomeUnknown: the cluster may have taken it.
-            Unavailable: the cluster answered with an error, which is kept.
+            Unavailable: the cluster answered with an error, which is remembered.
         """
         answer = await ask_cluster(
             self._request,

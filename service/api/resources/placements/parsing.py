@@ -36,8 +36,8 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
     """Return the intent of a `placePods` body.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or pods in it are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=PLACEMENT_FIELDS, lists=("pods",), items_max=items_max)
     return await placement_of(members, templates, items_max)
@@ -202,7 +202,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     """Refuse an object that is in a list twice.
 
     Raises:
-        InvalidManifest: an object is there twice; each repetition is named.
+        InvalidManifest: an object occurs twice; each repetition is listed.
     """
     if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
         return

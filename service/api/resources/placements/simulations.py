@@ -106,8 +106,8 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
     """Return the simulation that a body asks for.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or objects in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or objects in it are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}

@@ -35,7 +35,7 @@ def parse_drain(body: bytes) -> plan_types.DrainOptions:
     """Return how to drain; the body may be empty.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
+        MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: a field is wrong, or unknown.
     """
     if not body.strip():

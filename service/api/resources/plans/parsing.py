@@ -127,8 +127,8 @@ async def parse_plan(
     """Parse the plan that a body asks for.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or manifests in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or manifests in it are invalid; the error lists everything wrong.
     """
     fields = _checked(raw, declared(plan_types.PlanRequest, _rules(limits)))
     return await _plan(fields, templates, items_max)

@@ -64,7 +64,7 @@ def _content(name: str) -> bytes:
     """Return a file's content.
 
     Raises:
-        NoSuchPath: the site has no such file, or it is not there at all.
+        NoSuchPath: the site has no such file, or is not built.
     """
     file = (FOLDER / name).resolve()
     if file.suffix in _TYPES and file.is_relative_to(FOLDER.resolve()):
