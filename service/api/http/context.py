@@ -162,6 +162,7 @@ class ApiRequest(Request[Any, Any, Any]):
     ) -> None:
         super().__init__(scope, receive, send)
         self.context = context_of(scope)
+        self.audited_caller = self.context.audited_caller()
 
 
 def current_request() -> RequestContext | None:

@@ -83,7 +83,7 @@ async def submit_once(
     key = context.idempotency_key
     idempotency = None if key is None else idempotency_of(request, key, body, render, chunk)
     answer = await services.scheduler.submit(
-        context.cluster, intent, idempotency, caller=context.audited_caller()
+        context.cluster, intent, idempotency, caller=request.audited_caller
     )
     if isinstance(answer, RecordedAnswer):
         rendered = msgspec.msgpack.decode(answer.answer, type=Rendered)

@@ -282,7 +282,7 @@ async def _put(
         keep_admin=await _has_to_keep_admin(
             request, services, None if ADMIN in grants else (of.kind, name)
         ),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         precondition=_precondition(request),
         dry_run=dry,
     )
@@ -350,7 +350,7 @@ async def _delete(
         of.kind,
         name,
         keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         precondition=_precondition(request),
         dry_run=dry,
     )
@@ -422,7 +422,7 @@ async def delete_token(request: ApiRequest, services: NamedDependency[Services])
     await authentication.store.access.delete_token(
         token_id,
         keep_admin=await _has_to_keep_admin(request, services),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
     if not dry:
@@ -456,7 +456,7 @@ async def _stored(
         description=settings.description,
         expires_in=None if seconds is None else timedelta(seconds=seconds),
         keep_admin=await _has_to_keep_admin(request, services),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
 

@@ -246,7 +246,7 @@ async def delete_cluster(
     row = await services.reads.store.clusters.get(request.path_params["cluster"])
     shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
     await services.scheduler.delete_cluster(
-        row.name, request.context.audited_caller(), _preconditions(request), dry_run=dry
+        row.name, request.audited_caller, _preconditions(request), dry_run=dry
     )
     return json_response(shown, row.head.revision)
 
@@ -301,7 +301,7 @@ async def _changed(
         answer = await services.scheduler.submit(
             request.path_params["cluster"],
             with_dry_run(request, parameters, intent),
-            caller=request.context.audited_caller(),
+            caller=request.audited_caller,
         )
     except InvalidManifest as error:
         raise error.under("config") from None

@@ -230,7 +230,7 @@ async def extender_bind(
     require(caller.principal, "bind", caller.cluster, args.pod_namespace)
     try:
         answer = await services.scheduler.submit(
-            caller.cluster, binding_of(args), caller=request.context.audited_caller()
+            caller.cluster, binding_of(args), caller=request.audited_caller
         )
     except BindingRefused as error:
         return _not_bound(redact_refusal(visibility_of(request), error).detail)

@@ -404,7 +404,7 @@ async def _submit(
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         with_dry_run(request, parameters, intent),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
     )
     services.metrics.warned(answer.warnings)
     body = redact_body(visibility_of(request), resource.kind, answer.body)

@@ -259,7 +259,7 @@ async def _answered(
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         with_dry_run(request, parameters, intent),
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
     )
     return written_response(request, answer, answer.body, dry=is_dry(parameters))
 

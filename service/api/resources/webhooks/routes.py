@@ -175,7 +175,7 @@ async def put_webhook(request: ApiRequest, services: NamedDependency[Services]) 
         cluster.cluster_id,
         name,
         change,
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
     assert row is not None
@@ -228,7 +228,7 @@ async def patch_webhook(
         cluster.cluster_id,
         name,
         change,
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
     assert row is not None
@@ -261,7 +261,7 @@ async def delete_webhook(
         cluster.cluster_id,
         name,
         change,
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
     return _answer(before[-1], cluster, dry=dry)
@@ -294,7 +294,7 @@ async def rotate_webhook_secret(
         cluster.cluster_id,
         name,
         change,
-        caller=request.context.audited_caller(),
+        caller=request.audited_caller,
         dry_run=dry,
     )
     assert row is not None
