@@ -22,7 +22,7 @@ class AnonymousThrottle:
     """
 
     def __init__(self, at_a_time: int = AT_A_TIME, seconds: float = TURN_SECONDS) -> None:
-        self._turns = asyncio.Semaphore(at_a_time)
+        self._slots = asyncio.Semaphore(at_a_time)
         self._seconds = seconds
 
     async def give(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,24 +30,24 @@ class AnonymousThrottle:
 
         The slot is released when the answer begins, so a client that reads slowly holds none.
         """
-        await self._turns.acquire()
-        turn = _Turn(self._turns, self._seconds)
+        await self._slots.acquire()
+        slot = _Slot(self._slots, self._seconds)
 
         async def answering(message: Message) -> None:
-            turn.end()
+            slot.end()
             await send(message)
 
         try:
             await app(scope, receive, answering)
         finally:
-            turn.end()
+            slot.end()
 
 
-class _Turn:
+class _Slot:
     """A slot that one request holds until it ends."""
 
-    def __init__(self, turns: asyncio.Semaphore, seconds: float) -> None:
-        self._turns = turns
+    def __init__(self, slots: asyncio.Semaphore, seconds: float) -> None:
+        self._slots = slots
         self._loop = asyncio.get_running_loop()
         self._until = self._loop.time() + seconds
         self._is_over = False
@@ -55,4 +55,4 @@ class _Turn:
     def end(self) -> None:
         if not self._is_over:
             self._is_over = True
-            self._loop.call_at(self._until, self._turns.release)
+            self._loop.call_at(self._until, self._slots.release)

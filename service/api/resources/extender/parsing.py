@@ -65,7 +65,7 @@ def _name_of(node: dict[str, object], index: int) -> str:
     return name
 
 
-def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
+def fit_query(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
     """Return the question whether the pod fits each node; it changes nothing.
 
     The pod's status, which the kubelet and kube-scheduler report, is ignored.
@@ -88,7 +88,7 @@ def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCach
     )
 
 
-def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
+def victims_query(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
     """Return the question on which nodes room could be made for the pod.
 
     Raises:
@@ -97,10 +97,10 @@ def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVi
     if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
         message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
         raise InvalidManifest([FieldError("", message)])
-    return FindVictims(placement=judging(args, templates))
+    return FindVictims(placement=fit_query(args, templates))
 
 
-def preempted(
+def preemption_result(
     args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
 ) -> ExtenderPreemptionResult:
     """Return the victims on each of kube-scheduler's nodes, except where the caller may not read all of them.
@@ -140,7 +140,7 @@ def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
     return {uid for uid in uids if isinstance(uid, str)}
 
 
-def binding_of(args: ExtenderBindingArgs) -> BindPod:
+def binding_intent(args: ExtenderBindingArgs) -> BindPod:
     """Return the intent of the bind verb's arguments."""
     return BindPod(
         namespace=args.pod_namespace,
@@ -150,7 +150,7 @@ def binding_of(args: ExtenderBindingArgs) -> BindPod:
     )
 
 
-def filtered(
+def filter_result(
     args: ExtenderArgs, names: Sequence[str], result: PlacementResult
 ) -> ExtenderFilterResult:
     """Return which of these candidates remain, in the order sent, and reasons against the others."""
@@ -172,7 +172,7 @@ def filtered(
     return _answer(args, names, left, failed, unresolvable)
 
 
-def refused_with(error: str) -> ExtenderFilterResult:
+def refusal_result(error: str) -> ExtenderFilterResult:
     """Return the answer that the pod cannot be evaluated."""
     return ExtenderFilterResult(failed_nodes={}, failed_and_unresolvable_nodes={}, error=error)
 

@@ -13,15 +13,15 @@ from service.api.http.permissions import Namespaced, require
 from service.api.http.request import media_type, query
 from service.api.http.responses import json_response
 from service.api.resources.extender.parsing import (
-    binding_of,
+    binding_intent,
     candidates_in,
-    filtered,
-    judging,
+    filter_result,
+    fit_query,
     parse_extender,
-    preempted,
+    preemption_result,
     priorities,
-    refused_with,
-    victims_of,
+    refusal_result,
+    victims_query,
 )
 from service.api.resources.extender.schemas import (
     ExtenderArgs,
@@ -86,9 +86,9 @@ async def extender_filter(
     try:
         answer = await _judged(request, services, args)
     except _OF_THE_POD as error:
-        return Response(msgspec.json.encode(refused_with(error.detail)), media_type=JSON)
+        return Response(msgspec.json.encode(refusal_result(error.detail)), media_type=JSON)
     return json_response(
-        msgspec.json.encode(filtered(args, names, answer.results[0])), answer.revision
+        msgspec.json.encode(filter_result(args, names, answer.results[0])), answer.revision
     )
 
 
@@ -178,13 +178,13 @@ async def extender_preempt(
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)
-    intent = victims_of(args, services.scheduler.templates)
+    intent = victims_query(args, services.scheduler.templates)
     caller = request.context.caller()
     require_placing(caller, intent.placement)
     request.context.reservation.changes_nothing = True
     placement = msgspec.structs.replace(intent.placement, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, FindVictims(placement=placement))
-    result = preempted(args, answer, visibility_of(request))
+    result = preemption_result(args, answer, visibility_of(request))
     return json_response(msgspec.json.encode(result), answer.revision)
 
 
@@ -230,7 +230,7 @@ async def extender_bind(
     require(caller.principal, "bind", caller.cluster, args.pod_namespace)
     try:
         answer = await services.scheduler.submit(
-            caller.cluster, binding_of(args), caller=request.audited_caller
+            caller.cluster, binding_intent(args), caller=request.audited_caller
         )
     except BindingRefused as error:
         return _not_bound(redact_refusal(visibility_of(request), error).detail)
@@ -252,7 +252,7 @@ async def _asked(request: ApiRequest, services: Services) -> tuple[ExtenderArgs,
 
 
 async def _judged(request: ApiRequest, services: Services, args: ExtenderArgs) -> PlacementAnswer:
-    intent = judging(args, services.scheduler.templates)
+    intent = fit_query(args, services.scheduler.templates)
     caller = request.context.caller()
     require_placing(caller, intent)
     request.context.reservation.changes_nothing = True

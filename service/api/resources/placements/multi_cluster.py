@@ -31,7 +31,7 @@ from service.scheduler.protocol.placements import OverClustersAnswer, PlacementA
 from service.scheduler.protocol.split_groups import GroupAnswer
 
 
-async def ask_cluster(
+async def post_as_caller(
     request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
     """POST to a cluster with the rights of the caller, and return the answer of the worker that decides for it.
@@ -210,7 +210,7 @@ class ClustersAsCaller:
             OutcomeUnknown: the cluster may have placed them.
             Unavailable: the cluster answered with an error, which is remembered.
         """
-        answer = await ask_cluster(
+        answer = await post_as_caller(
             self._request,
             ask.cluster,
             "placements",
@@ -228,7 +228,7 @@ class ClustersAsCaller:
             OutcomeUnknown: the cluster may have taken it.
             Unavailable: the cluster answered with an error, which is remembered.
         """
-        answer = await ask_cluster(
+        answer = await post_as_caller(
             self._request,
             cluster,
             "placements",
