@@ -172,7 +172,7 @@ class Log:
         """
         call = commit_call(cluster_id, request, self._policy)
         commit = self._commit_with_leases if request.leases else self._commit
-        return await self._run_to_completion(commit(cluster_id, request, call))
+        return await self.run_to_completion(commit(cluster_id, request, call))
 
     async def _commit(self, cluster_id: int, request: CommitRequest, call: Call) -> CommitResult:
         try:
@@ -221,7 +221,7 @@ class Log:
             NotFound: no such cluster exists.
         """
         try:
-            return await self._run_to_completion(self._settle(cluster_id, request))
+            return await self.run_to_completion(self._settle(cluster_id, request))
         except StorageUnavailable as error:
             raise OutcomeUnknown("Whether the change was committed is not known yet.") from error
 
@@ -252,7 +252,7 @@ class Log:
 
         Raises: the errors of `commit` and of `decide`.
         """
-        return await self._run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
+        return await self.run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
 
     async def _commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
@@ -306,7 +306,7 @@ class Log:
             OutcomeUnknown: they may be recorded; if they are, a retry returns DuplicateKey.
             StorageUnavailable, NotFound: none are recorded.
         """
-        return await self._run_to_completion(self._record(cluster_id, head, records))
+        return await self.run_to_completion(self._record(cluster_id, head, records))
 
     async def _record(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
@@ -363,7 +363,7 @@ class Log:
     ) -> DuplicateKey:
         return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
 
-    async def _run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the work in a task of its own, which outlives the caller's cancellation.
 
         In a trial, all commits that were cancelled after they were sent were committed anyway, so
