@@ -57,7 +57,7 @@ class Objects:
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (P13).
+        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (protocol rule P13).
 
         The page also ends with the object that reaches `PAGE_BYTES_MAX`. With `namespaces`, it has
         only these namespaces, the objects in them, and all other objects outside of namespaces. One

@@ -38,7 +38,7 @@ from service.store.webhooks import Webhooks
 
 
 class Pools(NamedTuple):
-    """The pools of a store's connections, by purpose (P15)."""
+    """The pools of a store's connections, by purpose (protocol rule P15)."""
 
     commits: ConnectionPool
     reads: ConnectionPool
@@ -49,7 +49,7 @@ class PostgresStore:
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened on demand, up
     to `connections` for commits, as many for reads, and two for hints. Commits have connections of
-    their own, since their statements are planned differently (P15). With `audit`, the audit is kept
+    their own, since their statements are planned differently (protocol rule P15). With `audit`, the audit is kept
     from the start; with `may_audit`, once a caller is known. No statement runs longer than
     `statement_seconds_max`. Create the store within the event loop that uses it, and `close` it
     there.
@@ -65,7 +65,7 @@ class PostgresStore:
         may_audit: bool = False,
     ) -> None:
         self.guard = HistoryGuard(single_host(url))
-        """Checks which history the database shows (P3)."""
+        """Checks which history the database shows (protocol rule P3)."""
         self.outages = outages = Outages(host=lambda: self.guard.host)
         """Tracks when the database is lost and when it is back."""
         connect = partial(
@@ -100,7 +100,7 @@ class PostgresStore:
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database shows another history; drop all replicas then (P3)."""
+        """A number that rises when the database shows another history; drop all replicas then (protocol rule P3)."""
         return self.guard.epoch
 
     @property
@@ -121,14 +121,14 @@ class PostgresStore:
         }
 
     async def now(self) -> datetime:
-        """Return the time of the database's clock, which decides due times and leases (P16)."""
+        """Return the time of the database's clock, which decides due times and leases (protocol rule P16)."""
         with unavailable_on_failure():
             async with self.pools.reads.acquire() as connection:
                 now: datetime = await connection.fetchval("SELECT clock_timestamp()")
                 return now
 
     def notify(self, cluster_id: int) -> None:
-        """Hint to other processes that a cluster's log has grown (P14)."""
+        """Hint to other processes that a cluster's log has grown (protocol rule P14)."""
         self.notifications.notify(cluster_id)
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:

@@ -222,7 +222,7 @@ async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_
         with monkeypatch.context() as patch:
             if inner:
                 # Not even the shield: as if the task that runs the commit were cancelled itself.
-                patch.setattr(postgres, "to_its_end", lambda work: work)
+                patch.setattr(postgres.log, "run_to_completion", lambda work: work)
             work = begin(postgres, head, request)
             reached, outcome = await cancelled_at(work, number, moment)
         await postgres.log.finish()

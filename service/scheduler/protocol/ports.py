@@ -40,7 +40,7 @@ class LogStore(Protocol):
     """The logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
-        """Return where the log ends, as of a time after this call began (P8)."""
+        """Return where the log ends, as of a time after this call began (protocol rule P8)."""
         ...
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
@@ -57,14 +57,14 @@ class LogStore(Protocol):
         bytes_max: int = PAGE_BYTES_MAX,
         bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
-        """Read whole commits after a revision whose last commit was `tip` (P3, P12).
+        """Read whole commits after a revision whose last commit was `tip` (protocol rules P3 and P12).
 
         The page ends with the commit that reaches `limit` changes, or bodies of `bytes_max` bytes.
         """
         ...
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
-        """Extend the log if it still ends where the request expects it to (P1).
+        """Extend the log if it still ends where the request expects it to (protocol rule P1).
 
         Its leases cannot be taken by anybody else before it has ended.
 
@@ -84,7 +84,7 @@ class LogStore(Protocol):
         ...
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Determine whether an attempt was committed, and make the outcome final (P4).
+        """Determine whether an attempt was committed, and make the outcome final (protocol rule P4).
 
         Raises:
             OutcomeUnknown: it cannot be determined now, or ever.
@@ -94,7 +94,7 @@ class LogStore(Protocol):
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (P11)."""
+        """Record answers that changed nothing, if the log still ends at this head (protocol rule P11)."""
         ...
 
     async def find_answers(
@@ -108,7 +108,7 @@ class ObjectStore(Protocol):
     """The objects of clusters."""
 
     async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
-        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (P13).
+        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (protocol rule P13).
 
         The page's head is read at the same instant. If there are fewer than `limit` objects, these
         are the last ones.
@@ -308,14 +308,14 @@ class HousekeepingStore(Protocol):
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float
     ) -> tuple[int, bool]:
-        """Do one step of compaction (P12); return the log's floor, and whether it rose.
+        """Do one step of compaction (protocol rule P12); return the log's floor, and whether it rose.
 
         Repeat while it rises.
         """
         ...
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (P11)."""
+        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (protocol rule P11)."""
         ...
 
 
@@ -325,7 +325,7 @@ class RecoveryStore(Protocol):
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
         """Record the history to which the cluster's revisions belong; lift them and return True if some may be lost.
 
-        `known` is the last head that the caller has seen; if the log has it, nothing was lost (P3).
+        `known` is the last head that the caller has seen; if the log has it, nothing was lost (protocol rule P3).
         """
         ...
 
@@ -347,7 +347,7 @@ class Store(Protocol):
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database shows another history (P3)."""
+        """A number that rises when the database shows another history (protocol rule P3)."""
         ...
 
     @property
@@ -384,7 +384,7 @@ class Store(Protocol):
     def recovery(self) -> RecoveryStore: ...
 
     def notify(self, cluster_id: int) -> None:
-        """Hint to other processes soon that a log has grown; the hint may get lost (P14)."""
+        """Hint to other processes soon that a log has grown; the hint may get lost (protocol rule P14)."""
         ...
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:

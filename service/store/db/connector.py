@@ -50,9 +50,9 @@ _SETTINGS = {
     "tcp_user_timeout": "4000",
 }
 # Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
-# an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log. In
-# order, too: of a cluster that has grown since its rows were counted, bitmaps collected and sorted
-# all that follow for each page of a list.
+# an empty table took 100 ms at 200,000 rows (protocol rule P15), and a page of the log read all of
+# the log. In order, too: of a cluster that has grown since its rows were counted, bitmaps collected
+# and sorted all that follow for each page of a list.
 READ_SETTINGS = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",

@@ -1,4 +1,4 @@
-"""Detects that a database has another history: after a failover or a restore it may (P3)."""
+"""Detects that a database has another history: after a failover or a restore it may (protocol rule P3)."""
 
 import logging
 from typing import NamedTuple, Protocol
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class DatabaseHistory(NamedTuple):
-    """The history of a database, which a failover or a restore may change (P3)."""
+    """The history of a database, which a failover or a restore may change (protocol rule P3)."""
 
     system: int
     timeline: int
@@ -31,7 +31,7 @@ class GuardedConnection(Protocol):
 
 
 class HistoryGuard:
-    """Compares the system identifier and timeline of every new connection (P3).
+    """Compares the system identifier and timeline of every new connection (protocol rule P3).
 
     `epoch` rises whenever another history is seen; state of an earlier epoch must be dropped. A
     server with an older timeline than was seen before has been replaced, and is refused. Connections

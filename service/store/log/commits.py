@@ -119,7 +119,7 @@ class Log:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def head(self, cluster_id: int) -> Head:
-        """Return the head, where the log ends, as of a time after this call began (P8)."""
+        """Return the head, where the log ends, as of a time after this call began (protocol rule P8)."""
         with unavailable_on_failure():
             async with self._reads.acquire() as connection:
                 row = await connection.fetchrow(_HEAD, cluster_id)
@@ -142,7 +142,7 @@ class Log:
         bytes_max: int = PAGE_BYTES_MAX,
         bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
-        """Return whole commits after a revision whose last commit was `tip` (P3, P12).
+        """Return whole commits after a revision whose last commit was `tip` (protocol rules P3 and P12).
 
         A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
         head, and never part of a commit. Without a tip (a watch may begin in the middle of a
@@ -160,7 +160,7 @@ class Log:
                 )
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
-        """Extend the log if it still ends where the request expects it to (P1).
+        """Extend the log if it still ends where the request expects it to (protocol rule P1).
 
         Once begun, this completes even if the caller is cancelled.
 
@@ -172,7 +172,7 @@ class Log:
         """
         call = commit_call(cluster_id, request, self._policy)
         commit = self._commit_with_leases if request.leases else self._commit
-        return await self._run_to_completion(commit(cluster_id, request, call))
+        return await self.run_to_completion(commit(cluster_id, request, call))
 
     async def _commit(self, cluster_id: int, request: CommitRequest, call: Call) -> CommitResult:
         try:
@@ -211,7 +211,7 @@ class Log:
                 raise failed_commit(error) from error
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Determine the outcome of an attempt, and make it final (P4).
+        """Determine the outcome of an attempt, and make it final (protocol rule P4).
 
         Giving the head another tip defeats an attempt that is still in flight. If the head has moved
         already, the log shows whether the attempt moved it.
@@ -221,7 +221,7 @@ class Log:
             NotFound: no such cluster exists.
         """
         try:
-            return await self._run_to_completion(self._settle(cluster_id, request))
+            return await self.run_to_completion(self._settle(cluster_id, request))
         except StorageUnavailable as error:
             raise OutcomeUnknown("Whether the change was committed is not known yet.") from error
 
@@ -244,7 +244,7 @@ class Log:
     async def commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head, pass the log since (`after`, `tip`) to `decide`, and commit its result (P6).
+        """Lock the head, pass the log since (`after`, `tip`) to `decide`, and commit its result (protocol rule P6).
 
         `decide` runs in the event loop, must not wait, and should take at most 50 ms, because all
         other commits to the cluster wait meanwhile. If it raises, nothing is committed. Returns
@@ -252,7 +252,7 @@ class Log:
 
         Raises: the errors of `commit` and of `decide`.
         """
-        return await self._run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
+        return await self.run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
 
     async def _commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
@@ -263,7 +263,7 @@ class Log:
                 if head.revision - after > LOCKED_LAG_CHANGES_MAX:
                     return Behind(head)
                 # A later statement than the one that locked, because that one could see the new
-                # head without the rows that came with it (P5).
+                # head without the rows that came with it (protocol rule P5).
                 page = await read_page(
                     *(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX),
                     bytes_max=PAGE_BYTES_MAX,
@@ -297,7 +297,7 @@ class Log:
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (P11).
+        """Record answers that changed nothing, if the log still ends at this head (protocol rule P11).
 
         Committed means that all are recorded; the head stays the same. Lost and DuplicateKey mean
         that none are.
@@ -306,7 +306,7 @@ class Log:
             OutcomeUnknown: they may be recorded; if they are, a retry returns DuplicateKey.
             StorageUnavailable, NotFound: none are recorded.
         """
-        return await self._run_to_completion(self._record(cluster_id, head, records))
+        return await self.run_to_completion(self._record(cluster_id, head, records))
 
     async def _record(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
@@ -363,7 +363,7 @@ class Log:
     ) -> DuplicateKey:
         return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
 
-    async def _run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the work in a task of its own, which outlives the caller's cancellation.
 
         In a trial, all commits that were cancelled after they were sent were committed anyway, so

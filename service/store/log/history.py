@@ -35,8 +35,9 @@ _BOUNDS = """
         WHERE h.cluster_id = $1
     )
 """
-# LIMIT and OFFSET have rows of objects and of the log looked up by their keys (P15): of a cluster that
-# PostgreSQL has not counted yet it expects very few, and would compare each of them with each key.
+# LIMIT and OFFSET have rows of objects and of the log looked up by their keys (protocol rule P15):
+# of a cluster that PostgreSQL has not counted yet it expects very few, and would compare each of
+# them with each key.
 
 # An object that has changed since is as the last change up to the revision left it, and absent if
 # its first change since created it. All others are as they are now. The log is aggregated in one

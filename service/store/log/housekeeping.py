@@ -34,7 +34,7 @@ class Housekeeper:
         keep_seconds: float,
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
-        """Do one step of compaction; return the log's floor, and whether it rose (P12).
+        """Do one step of compaction; return the log's floor, and whether it rose (protocol rule P12).
 
         Repeat while it rises. The last `keep_changes` changes are kept, and all younger than
         `keep_seconds`.
@@ -48,7 +48,7 @@ class Housekeeper:
         return row["floor_revision"], row["rose"]
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (P11)."""
+        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (protocol rule P11)."""
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:

@@ -1,4 +1,4 @@
-"""Hints between processes that a log has grown, over LISTEN and NOTIFY (P14).
+"""Hints between processes that a log has grown, over LISTEN and NOTIFY (protocol rule P14).
 
 A hint only makes a process read the log sooner. None is sent within a commit, because that would
 lock the whole database. Nothing depends on the arrival of hints; the heads are authoritative.

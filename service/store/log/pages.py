@@ -34,7 +34,7 @@ def build_page(
     """Return the commits that follow (`after`, `tip`), or any after `after` if `tip` is None.
 
     Raises:
-        ReplicaMismatch: a change is missing between two others (P12).
+        ReplicaMismatch: a change is missing between two others (protocol rule P12).
     """
     head, floor = extract.head, extract.floor
     if after < floor or after > head.revision:
@@ -66,7 +66,7 @@ def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
 
 
 def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
-    """Return the chain of commits that follows a tip (P3)."""
+    """Return the chain of commits that follows a tip (protocol rule P3)."""
     child = {commit.parent: commit for commit in commits}
     chain: list[CommitInfo] = []
     while (commit := child.get(tip)) is not None:

@@ -48,7 +48,7 @@ SETTINGS = {
     # What a transaction sets for itself, such as how long it waits for a lock, holds on all servers.
     "citus.propagate_set_commands": "local",
 }
-"""Settings of the database on each server: those of connections hold for the coordinator alone (P15)."""
+"""Settings of the database on each server: those of connections hold for the coordinator alone (protocol rule P15)."""
 
 _HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _NODES = """

@@ -258,7 +258,7 @@ async def test_p3_a_host_that_answers_nobody_is_passed_over_and_left_for_one_tha
         later = await connector(relay.url, {})()
         assert later.history is not None
         later.history = later.history._replace(timeline=later.history.timeline + 1)
-        store.guard.let_in(later)
+        store.guard.register(later)
         with pytest.raises(StorageUnavailable):
             await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         assert store.epoch == 1
