@@ -18,17 +18,17 @@ from typing_extensions import override
 
 from service.api.auth.authentication import Authentication, BeginningAudit, PrincipalStore
 from service.api.auth.csrf import BrowserCheck
-from service.api.auth.guard import Entrance
+from service.api.auth.guard import RequestGuard
 from service.api.auth.oidc import IdentityProvider
 from service.api.auth.rate_limits import Rates
 from service.api.auth.refusal_log import Refusals
-from service.api.auth.throttle import AnonymousConcurrency
+from service.api.auth.throttle import AnonymousThrottle
 from service.api.forwarding.forwarder import forwarder_of
 from service.api.http.body import BodyReader
 from service.api.http.byte_budget import Budget
 from service.api.http.context import ApiRequest
 from service.api.http.exception_handler import answer_error
-from service.api.http.flow_control import CountBytes
+from service.api.http.flow_control import FlowControl
 from service.api.http.permissions import require_declarations
 from service.api.middleware.edge import Edge
 from service.api.middleware.lazy_app import LazyApp
@@ -149,12 +149,12 @@ def create_app(  # noqa: PLR0913 - its parts, by name
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
-    entrance = Entrance(authentication, browsers, rates, AnonymousConcurrency())
-    app = _routed(services, entrance, lifespan, middleware)
+    guard = RequestGuard(authentication, browsers, rates, AnonymousThrottle())
+    app = _routed(services, guard, lifespan, middleware)
     return Edge(
-        CountBytes(app, budget),
+        FlowControl(app, budget),
         settings,
-        entrance=entrance,
+        guard=guard,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
         refusals=refusals,
@@ -166,7 +166,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
 
 def _routed(
     services: Services,
-    entrance: Entrance,
+    guard: RequestGuard,
     lifespan: Lifespan | None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> Litestar:
@@ -189,7 +189,7 @@ def _routed(
         on_startup=[services.authentication.start],
         on_shutdown=[services.authentication.close, services.sender.close],
         middleware=[
-            entrance,
+            guard,
             *middleware,
             FastPath(services),
         ],
@@ -313,7 +313,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
         if forwarding is not None:
-            await forwarding.start(CountBytes(app, budget), spans)
+            await forwarding.start(FlowControl(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
         if forwarding is not None:
             on_stop_signal(forwarding.leave)

@@ -140,10 +140,10 @@ def released(claim: WebhookRow) -> Change:
         WebhookGone: the webhook is not held for this claim.
     """
 
-    def change(found: Settled) -> WebhookRow:
-        if found.row is None or not found.row.is_held_by(claim):
+    def change(settled: Settled) -> WebhookRow:
+        if settled.row is None or not settled.row.is_held_by(claim):
             raise WebhookGone
-        return msgspec.structs.replace(found.row, holder=None, held_until=None)
+        return msgspec.structs.replace(settled.row, holder=None, held_until=None)
 
     return change
 
@@ -155,12 +155,12 @@ def _of(claim: WebhookRow, change: Callable[[WebhookRow, datetime], WebhookRow])
         WebhookGone: it is not.
     """
 
-    def checked(found: Settled) -> WebhookRow:
-        row, until = found.row, claim.held_until
+    def checked(settled: Settled) -> WebhookRow:
+        row, until = settled.row, claim.held_until
         if row is None or row.version != claim.version or not row.is_held_by(claim):
             raise WebhookGone
-        if until is None or found.now >= until:
+        if until is None or settled.now >= until:
             raise WebhookGone
-        return change(row, found.now)
+        return change(row, settled.now)
 
     return checked

@@ -492,7 +492,7 @@ class Scheduler:
                 loop.enqueue(
                     Ticket(
                         *(intent, deadline, idempotency, future),
-                        asked=started,
+                        arrived=started,
                         caller=caller,
                         span=span,
                         client=CLIENT.get(),

@@ -1,4 +1,4 @@
-"""Keeps principals and their tokens on PostgreSQL."""
+"""Principals and their tokens on PostgreSQL."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,19 +21,19 @@ from service.model.core.access import (
 from service.model.core.errors import NoAdminLeft, NotFound
 from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
 from service.store.audit import AuditPolicy, add_rows
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 
 NO_ADMIN_LEFT = "MR003"
 
-_Check = Callable[[Driver], Awaitable[None]]
+_Check = Callable[[Connection], Awaitable[None]]
 
 _VERSION = "SELECT version, tag FROM access_state"
 _PRINCIPALS = "SELECT kind, name, grants, created_at FROM principal ORDER BY kind, name"
 _PRINCIPAL = "SELECT kind, name, grants, created_at FROM principal WHERE kind = $1 AND name = $2"
 _LOCK = "SELECT FROM access_state FOR NO KEY UPDATE"
-"""It locks the row at which all changes of principals and tokens queue up."""
+"""Locks the row that serializes all changes of principals and tokens."""
 _TOKENS = """
     SELECT token_id, principal, secret_hash, description, created_at, expires_at, last_used_at
     FROM token ORDER BY created_at, token_id
@@ -46,29 +46,29 @@ _NOTE_USE = "SELECT note_use_v1($1, $2)"
 
 
 class Access:
-    """The principals and tokens: who may make requests.
+    """Principals and their tokens.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
     at its COMMIT. With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and
-    it would leave no token of an admin. With `dry_run` it raises and returns the same, and is undone.
+    it would leave no admin with a token. With `dry_run`, a change is rolled back, but raises and returns the same.
     """
 
-    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+    def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = writer
         self._reader = reader
         self._policy = policy
 
     async def version(self) -> AccessVersion:
-        """Return the version, which is another one after each change of principals and tokens."""
+        """Return the version, which changes with every change of principals and tokens."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 return _version(await connection.fetchrow(_VERSION))
 
     async def state(self) -> AccessState:
-        """All principals and tokens as they are at one instant."""
+        """Return all principals and tokens, as of one instant."""
         with unavailable_on_failure():
             async with (
-                self._reader.driver() as connection,
+                self._reader.acquire() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 version = _version(await connection.fetchrow(_VERSION))
@@ -91,11 +91,11 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
+        """Create a principal, or replace its grants, if the precondition holds; return True if it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)
-        row = await self._changed(caller, _PUT, *values, check=check, dry_run=dry_run)
+        row = await self._change(caller, _PUT, *values, check=check, dry_run=dry_run)
         return bool(row[0])
 
     async def delete_principal(
@@ -108,13 +108,13 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
+        """Delete a principal with its tokens, if the precondition holds; return False if none exists."""
         check = precondition and partial(_check, kind, name, precondition)
         values = (kind, name, keep_admin)
-        row = await self._changed(caller, _DELETE, *values, check=check, dry_run=dry_run)
+        row = await self._change(caller, _DELETE, *values, check=check, dry_run=dry_run)
         return bool(row[0])
 
-    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
+    async def create_token(  # noqa: PLR0913 - the fields of one, by name
         self,
         token_id: str,
         principal: str,
@@ -126,9 +126,13 @@ class Access:
         caller: AuditedCaller = ITSELF,
         dry_run: bool = False,
     ) -> TokenRow:
-        """Give a user one more token; raises NotFound if there is no such user."""
+        """Add a token to a user.
+
+        Raises:
+            NotFound: no such user exists.
+        """
         values = (token_id, principal, secret_hash, description, expires_in, keep_admin)
-        row = await self._changed(caller, _ISSUE, *values, dry_run=dry_run)
+        row = await self._change(caller, _ISSUE, *values, dry_run=dry_run)
         if row["created_at"] is None:
             raise NotFound(f"There is no principal {principal!r}.")
         return TokenRow(
@@ -148,22 +152,22 @@ class Access:
         caller: AuditedCaller = ITSELF,
         dry_run: bool = False,
     ) -> bool:
-        """Revoke a token; returns False if there was none."""
-        row = await self._changed(caller, _REVOKE, token_id, keep_admin, dry_run=dry_run)
+        """Revoke a token; return False if none exists."""
+        row = await self._change(caller, _REVOKE, token_id, keep_admin, dry_run=dry_run)
         return bool(row[0])
 
-    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Store when tokens were used last; `used_at` has the times by token id.
+    async def record_use(self, used_at: Mapping[str, datetime]) -> None:
+        """Store when tokens were last used; `used_at` maps token ids to times.
 
-        Rows are locked in the order of their ids, so that no two processes wait for each other.
+        Rows are locked in the order of their ids, so that no two processes deadlock.
         """
         token_ids = sorted(used_at)
         values = (token_ids, [used_at[token_id] for token_id in token_ids])
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_NOTE_USE, *values)
 
-    async def _changed(
+    async def _change(
         self,
         caller: AuditedCaller,
         statement: str,
@@ -171,15 +175,15 @@ class Access:
         check: _Check | None = None,
         dry_run: bool = False,
     ) -> asyncpg.Record:
-        """Run a statement that changes something, add a row to the audit if it did, and return its one row.
+        """Run a statement, add a row to the audit if it changed something, and return its one row.
 
-        The first token is in the audit, too, as callers are known from then on.
+        The first token is audited as well, since callers are known from then on.
         """
         async with self._writer.transaction() as connection:
             if check is not None:
                 await check(connection)
-            with _kept_admin():
-                row = await (_undone if dry_run else _made)(connection, statement, *values)
+            with _admin_required():
+                row = await (_dry_run if dry_run else _execute)(connection, statement, *values)
             if dry_run:
                 return row
             changed = statement == _PUT or row[0]
@@ -191,33 +195,33 @@ class Access:
         return row
 
 
-async def _made(connection: Driver, statement: str, *values: object) -> asyncpg.Record:
+async def _execute(connection: Connection, statement: str, *values: object) -> asyncpg.Record:
     """Run a statement and return its one row."""
     row = await connection.fetchrow(statement, *values)
     assert row is not None
     return row
 
 
-async def _undone(connection: Driver, statement: str, *values: object) -> asyncpg.Record:
-    """Run a statement, undo what it changed, and return its one row."""
+async def _dry_run(connection: Connection, statement: str, *values: object) -> asyncpg.Record:
+    """Run a statement, roll it back, and return its one row."""
     changes = connection.transaction()
     await changes.start()
-    row = await _made(connection, statement, *values)
+    row = await _execute(connection, statement, *values)
     await changes.rollback()
     return row
 
 
 async def _check(
-    kind: PrincipalKind, name: str, precondition: Precondition, connection: Driver
+    kind: PrincipalKind, name: str, precondition: Precondition, connection: Connection
 ) -> None:
-    """Check the precondition on a principal, which nobody else can change until the transaction ends."""
+    """Check the precondition on a principal, which stays locked until the transaction ends."""
     await connection.execute(_LOCK)
     row = await connection.fetchrow(_PRINCIPAL, kind, name)
     precondition(_principal(row) if row else None)
 
 
 @contextmanager
-def _kept_admin() -> Iterator[None]:
+def _admin_required() -> Iterator[None]:
     try:
         yield
     except asyncpg.PostgresError as error:
@@ -243,7 +247,7 @@ def _principal(row: asyncpg.Record) -> PrincipalRow:
 
 
 def _grants(stored: bytes) -> tuple[Grant, ...] | None:
-    """Return the grants of one principal, or None if they cannot be read, which harms nobody else."""
+    """Return the grants of one principal, or None if they are unreadable; others are not affected."""
     try:
         return msgspec.json.decode(stored, type=tuple[Grant, ...])
     except (msgspec.DecodeError, UnicodeDecodeError):

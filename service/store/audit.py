@@ -1,6 +1,6 @@
-"""Keeps the audit on PostgreSQL.
+"""The audit on PostgreSQL.
 
-Rows come with commits, and refusals in bulk. They are listed by chain and number, and swept by age.
+Rows come with commits, or in bulk with refusals. They are listed by chain and number, and deleted by age.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,12 @@ from service.model.log.audit_chain import (
     told_at,
 )
 from service.store.db import arrays
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 
 SWEEP_AUDIT_MAX = 5_000
-"""How many rows one step of the sweeper deletes at most."""
+"""The most rows that one call of `sweep` deletes."""
 
 _COLUMN_TYPES = ("text", "text", "text", "text", "bigint", "text", "integer", "bigint")
 _LIST = """
@@ -35,7 +35,7 @@ _LIST = """
     ORDER BY chain, number LIMIT $6
 """
 _CHAINS = "SELECT chain FROM audit_chain ORDER BY chain"
-# The oldest row of the chain is looked at first, since most chains have no row that is old.
+# The oldest row of the chain is checked first, since most chains have no old rows.
 _SWEEP = """
     DELETE FROM audit
     WHERE chain = $1
@@ -50,7 +50,7 @@ _SWEEP = """
 
 
 AUDIT_COLUMNS = len(_COLUMN_TYPES)
-"""How many columns of a row are given; the others follow."""
+"""The number of columns that callers supply; the rest are derived."""
 _ARRAYS = arrays.placeholders(_COLUMN_TYPES, 1)
 _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {_ARRAYS})"
 
@@ -61,23 +61,23 @@ _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
 class AuditPolicy:
     """Decides whether the audit is kept: always, never, or from the first known caller on.
 
-    Before any caller is known, everybody is the same admin, so the rows would say nothing.
+    Before any caller is known, every caller is the same admin, so rows would carry no information.
     """
 
     def __init__(self, *, enabled: bool, may_begin: bool) -> None:
         self.enabled = enabled
         self.may_begin = may_begin
         self.never = not (enabled or may_begin)
-        """Whether the audit is kept for no caller, so that commits need not ask."""
+        """True if the audit can never begin, so commits need not check."""
 
     def begin(self) -> None:
         """Keep the audit from now on, if the settings allow it."""
         self.enabled = self.enabled or self.may_begin
 
     def applies_to(self, callers: Iterable[AuditedCaller]) -> bool:
-        """Return whether the audit is kept for these callers.
+        """Return True if the audit is kept for these callers.
 
-        A known caller begins the audit, even if this process has not heard of the first token yet.
+        A known caller begins the audit, even if this process does not know of the first token yet.
         """
         if not self.enabled and any(caller.principal not in _NOBODY for caller in callers):
             self.begin()
@@ -85,26 +85,26 @@ class AuditPolicy:
 
 
 class Audit:
-    """The audit. Every call may raise StorageUnavailable."""
+    """The audit; every call may raise StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+    def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = writer
         self._reader = reader
         self._policy = policy
 
     @property
     def enabled(self) -> bool:
-        """Whether the audit is kept at this moment."""
+        """True if the audit is kept now."""
         return self._policy.enabled
 
     def begin(self) -> None:
-        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
+        """Keep the audit from now on, if the settings allow it, because callers are now known."""
         self._policy.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows to the chain of the server; they are refusals, which come with no commit."""
+        """Add refused requests, which have no commit, to the chain of the server."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await add_rows(connection, entries)
 
     async def list(
@@ -116,19 +116,19 @@ class Audit:
         until: datetime | None = None,
         limit: int,
     ) -> Sequence[AuditRow]:
-        """At most `limit` rows that follow the key `after`, ordered by chain and number."""
+        """Return up to `limit` rows after the key `after`, ordered by chain and number."""
         key = after or (SERVER_CHAIN, 0)
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_LIST, *key, cluster, since, until, limit)
         return [audit_row(row) for row in rows]
 
     async def sweep(self, *, keep_seconds: float) -> int:
-        """Delete older rows, the oldest first, and return how many; call it again until it returns 0."""
+        """Delete some rows older than `keep_seconds`, oldest first; return how many. Repeat until it returns 0."""
         age = timedelta(seconds=keep_seconds)
         swept = 0
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 for row in await connection.fetch(_CHAINS):
                     left = SWEEP_AUDIT_MAX - swept
                     if left <= 0:
@@ -138,13 +138,13 @@ class Audit:
         return swept
 
 
-async def add_rows(connection: Driver, entries: Sequence[AuditEntry]) -> None:
-    """Add rows to the chain of the server, in the connection's transaction if one is open."""
+async def add_rows(connection: Connection, entries: Sequence[AuditEntry]) -> None:
+    """Add rows to the chain of the server, within the connection's transaction if it has one."""
     await connection.execute(_ADD, *audit_columns(entries))
 
 
 def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
-    """Entries as the arrays that the functions of the database take."""
+    """Return entries as the array arguments of the database functions, one per column."""
     callers = [entry.caller for entry in entries]
     return (
         arrays.texts([caller.principal for caller in callers]),
@@ -159,6 +159,6 @@ def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
 
 
 def audit_row(row: asyncpg.Record) -> AuditRow:
-    """Turn a row of the table into a row as the API has it."""
+    """Return a row of the table as the API's type."""
     hashes = {name: row[name].hex() for name in ("previous_hash", "hash")}
     return AuditRow(**{**dict(row), **hashes, "at": told_at(row["at"])})

@@ -1,4 +1,4 @@
-"""Lists, makes and deletes clusters on PostgreSQL; a cluster is deleted with all that it has."""
+"""Lists, creates, and deletes clusters on PostgreSQL."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -11,7 +11,7 @@ from service.model.log.commit import Head
 from service.model.log.pages import NO_OBJECTS, ClusterCounts, ClusterRow
 from service.store.audit import AuditPolicy
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
@@ -36,65 +36,73 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 
 DELETION_SECONDS_MAX = 3600
-"""How long a deletion may take: it is one transaction, which for a large cluster takes long."""
+"""The longest that a deletion may take: it is one transaction, which is slow for a large cluster."""
 _UNHURRIED = f"""
     SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s';
     SET LOCAL lock_timeout = '10s';
     SET LOCAL client_connection_check_interval = '5s'
 """
-"""Settings of a deletion: it may run long, but waits only briefly for locks, and ends with its client."""
+"""Settings of a deletion: it may run long, waits only briefly for locks, and ends when its client disconnects."""
 
 
 class Clusters:
     """The clusters of the database.
 
-    Every call may raise StorageUnavailable; making and deleting one may raise OutcomeUnknown, too.
+    Every call may raise StorageUnavailable; `create` and `delete` may also raise OutcomeUnknown.
     """
 
-    def __init__(self, commits: Connections, reads: Connections, policy: AuditPolicy) -> None:
+    def __init__(self, commits: ConnectionPool, reads: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = commits
         self._reader = reads
         self._policy = policy
 
     async def all(self) -> list[ClusterRow]:
-        """All clusters as they are at one instant, ordered by name."""
+        """Return all clusters, as of one instant, ordered by name."""
         return await self._clusters()
 
     async def ids(self) -> list[int]:
-        """The numbers of all clusters, the oldest first."""
+        """Return the ids of all clusters, oldest first."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_IDS)
         return [row["cluster_id"] for row in rows]
 
     async def get(self, name: str) -> ClusterRow:
-        """The cluster that has this name now; raises NotFound if there is none."""
-        for found in await self._clusters(number=await self.find(name)):
-            return found
+        """Return the cluster that has this name now.
+
+        Raises:
+            NotFound: no cluster has this name.
+        """
+        for cluster in await self._clusters(number=await self.find(name)):
+            return cluster
         raise _unknown(name)
 
     async def find(self, name: str) -> int:
-        """The number alone of the cluster that has this name now; raises NotFound if there is none."""
+        """Return the id of the cluster that has this name now.
+
+        Raises:
+            NotFound: no cluster has this name.
+        """
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 cluster_id: int | None = await connection.fetchval(_FIND, name)
         if cluster_id is None:
             raise _unknown(name)
         return cluster_id
 
     async def create(self, name: str, config: bytes, caller: AuditedCaller = ITSELF) -> ClusterRow:
-        """Make a new cluster with its configuration as its one object.
+        """Create a cluster whose only object is its configuration.
 
-        It begins at revision 1, or above the last revision of a deleted cluster of that name.
+        It begins at revision 1, or above the last revision of a deleted cluster of the same name.
 
         Raises:
             Conflict: the name is taken.
         """
-        told = self._told(caller)
-        statement = _CREATE_AUDITED if told else _CREATE
+        audit = self._audit_arguments(caller)
+        statement = _CREATE_AUDITED if audit else _CREATE
         async with self._writer.transaction() as connection:
             try:
-                await connection.fetchval(statement, name, config, *told)
+                await connection.fetchval(statement, name, config, *audit)
             except asyncpg.UniqueViolationError as error:
                 raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get(name)
@@ -107,18 +115,18 @@ class Clusters:
         *,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a cluster with everything that it has; returns False if it was gone already.
+        """Delete a cluster with everything in it; return False if it does not exist.
 
         `only_if` is called with the revision of the configuration, which cannot change before the
         deletion. If it raises, nothing is deleted. A dry run deletes nothing either.
         """
-        told = self._told(caller)
-        statement = _DELETE_AUDITED if told else _DELETE
+        audit = self._audit_arguments(caller)
+        statement = _DELETE_AUDITED if audit else _DELETE
         async with self._writer.transaction() as connection:
             await connection.execute(_UNHURRIED)
             if only_if is not None:
                 await connection.execute(_LOCK, cluster_id)
-                # A statement of its own: the one that waits for the lock sees older rows (P5).
+                # A separate statement, since the one that waited for the lock sees older rows (P5).
                 version = await connection.fetchval(_VERSION, cluster_id)
                 if version is None:
                     return False
@@ -126,38 +134,42 @@ class Clusters:
             if dry_run:
                 return True
             deleted: bool = await connection.fetchval(
-                statement, cluster_id, *told, timeout=DELETION_SECONDS_MAX
+                statement, cluster_id, *audit, timeout=DELETION_SECONDS_MAX
             )
         return deleted
 
-    def _told(self, caller: AuditedCaller) -> tuple[str, ...]:
-        """The arguments that have the audit keep who the caller is; none if the audit is not kept."""
+    def _audit_arguments(self, caller: AuditedCaller) -> tuple[str, ...]:
+        """Return the arguments that record the caller, or none if the audit is not kept."""
         if not self._policy.applies_to([caller]):
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
 
     async def counts(self, cluster_id: int) -> ClusterCounts:
-        """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
-        for found in await self._clusters(number=cluster_id):
-            return found.counts
+        """Count the nodes and pods of a cluster.
+
+        Raises:
+            NotFound: no such cluster exists.
+        """
+        for cluster in await self._clusters(number=cluster_id):
+            return cluster.counts
         raise gone(cluster_id)
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
-        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
-        pairs = [(number, each) for number, namespaces in of.items() for each in set(namespaces)]
+        """Count the pods in the given namespaces of each cluster; nodes are not counted."""
+        pairs = [(number, name) for number, namespaces in of.items() for name in set(namespaces)]
         columns = [number for number, _ in pairs], [namespace for _, namespace in pairs]
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_PODS, *columns)
         return dict.fromkeys(of, NO_OBJECTS) | {row["cluster_id"]: _counts(row) for row in rows}
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
-        """All clusters, or the one with the given number."""
+        """Return all clusters, or the one with the given id."""
         from service.store import statements  # noqa: PLC0415 - see there
 
         query = statements.clusters("number" if values else "")
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 return [_row(row) for row in await query.fetch(connection, **values)]
 
 

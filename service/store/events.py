@@ -1,4 +1,4 @@
-"""Keeps events on PostgreSQL: adds them in bulk, lists them by key, sweeps old ones and excess."""
+"""Events on PostgreSQL: added in bulk, listed by key, and bounded by age and number."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,15 +11,15 @@ from service.model.log.events import Event, EventRow, rows_of
 from service.model.log.pages import EventPage
 from service.store.db import arrays
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone, head_of
 
 SWEEP_EVENTS_MAX = 5_000
-"""How many events one step of the sweeper deletes at most."""
+"""The most events that one call of `sweep` deletes."""
 
 _COLUMN_TYPES = (*("text",) * 7, *("bigint",) * 2, *("timestamptz",) * 2)
 EVENT_COLUMNS = len(_COLUMN_TYPES)
-"""How many columns an event has."""
+"""The number of columns of an event."""
 _LIST = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
         e.namespace, e.name, e.pod, e.uid, e.type, e.reason, e.message, e.revision, e.count,
@@ -51,16 +51,16 @@ _ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 
 class Events:
-    """The events of clusters. Every call may raise StorageUnavailable."""
+    """The events of clusters; every call may raise StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections) -> None:
+    def __init__(self, writer: ConnectionPool, reader: ConnectionPool) -> None:
         self._writer = writer
         self._reader = reader
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or raise the count of equal ones; nothing is added if the cluster is gone."""
+        """Add events, or increment the count of equal ones; do nothing if the cluster does not exist."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_ADD, cluster_id, *event_columns(events))
 
     async def list(
@@ -71,23 +71,23 @@ class Events:
         after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
-        """At most `limit` events that follow the key `after`, ordered by namespace and name."""
+        """Return up to `limit` events after the key `after`, ordered by namespace and name."""
         key = after or (None, None)
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_LIST, cluster_id, namespace, *key, limit)
         if not rows:
             raise gone(cluster_id)
         return EventPage(head_of(rows[0]), [_row(row) for row in rows if row["name"] is not None])
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events that are older, or exceed `keep_rows` of a reason; returns how many.
+        """Delete events older than `keep_seconds`, or beyond `keep_rows` for a reason; return how many.
 
-        Call it again until it returns 0.
+        Repeat until it returns 0.
         """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 status = await connection.execute(
                     _SWEEP, cluster_id, age, keep_rows, SWEEP_EVENTS_MAX
                 )
@@ -95,21 +95,21 @@ class Events:
 
 
 def event_columns(events: Sequence[Event]) -> tuple[str, ...]:
-    """Events as the arrays that the functions of the database take."""
+    """Return events as the array arguments of the database functions, one per column."""
     rows = rows_of(events)
-    told = [row.event for row in rows]
+    events = [row.event for row in rows]
     return (
-        arrays.texts([event.namespace for event in told]),
+        arrays.texts([event.namespace for event in events]),
         arrays.texts([row.name for row in rows]),
-        arrays.texts([event.pod for event in told]),
-        arrays.texts([event.uid for event in told]),
-        arrays.texts([event.type for event in told]),
-        arrays.texts([event.reason for event in told]),
-        arrays.texts([event.message for event in told]),
-        arrays.integers([event.revision for event in told]),
-        arrays.integers([event.count for event in told]),
-        arrays.texts([event.first for event in told]),
-        arrays.texts([event.last for event in told]),
+        arrays.texts([event.pod for event in events]),
+        arrays.texts([event.uid for event in events]),
+        arrays.texts([event.type for event in events]),
+        arrays.texts([event.reason for event in events]),
+        arrays.texts([event.message for event in events]),
+        arrays.integers([event.revision for event in events]),
+        arrays.integers([event.count for event in events]),
+        arrays.texts([event.first for event in events]),
+        arrays.texts([event.last for event in events]),
     )
 
 
@@ -122,12 +122,12 @@ def _row(row: asyncpg.Record) -> EventRow:
         reason=row["reason"],
         message=row["message"],
         revision=row["revision"],
-        first=_told(row["first_at"]),
-        last=_told(row["last_at"]),
+        first=_timestamp(row["first_at"]),
+        last=_timestamp(row["last_at"]),
         count=row["count"],
     )
     return EventRow(name=row["name"], event=event)
 
 
-def _told(at: datetime) -> str:
+def _timestamp(at: datetime) -> str:
     return rfc3339(at, "seconds")

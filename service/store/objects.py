@@ -1,4 +1,4 @@
-"""Reads objects on PostgreSQL; every answer comes from one statement."""
+"""Reads objects from PostgreSQL, with one statement for each result."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,7 +8,7 @@ from service.model.core.primitives import ObjectName
 from service.model.log.commit import Head, ObjectKey, ObjectRow
 from service.model.log.pages import PAGE_BYTES_MAX, ObjectPage, ObjectRead
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone, head_of
 
 _OBJECTS = """
@@ -42,12 +42,12 @@ _OBJECT = """
 
 
 class Objects:
-    """The objects of clusters. Every call may raise StorageUnavailable.
+    """The objects of clusters; every call may raise StorageUnavailable.
 
-    Calls raise NotFound if there is no cluster with that number.
+    Calls raise NotFound if no cluster has this id.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._reader = connections
 
     async def read(
@@ -57,28 +57,28 @@ class Objects:
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """At most `limit` objects of all kinds that follow the key `after`, ordered by their keys (P13).
+        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (P13).
 
-        The page ends, too, with the object that reaches `PAGE_BYTES_MAX`. With `namespaces` it has
-        only these namespaces, the objects in them, and all objects that are neither namespaces nor
-        in one. One statement reads rows and head, so both are of the same instant.
+        The page also ends with the object that reaches `PAGE_BYTES_MAX`. With `namespaces`, it has
+        only these namespaces, the objects in them, and all other objects outside of namespaces. One
+        statement reads rows and head, so both are of the same instant.
         """
         within = None if namespaces is None else list(namespaces)
         key = after or ObjectKey("", "", "")
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
                     _OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX, within
                 )
         return ObjectPage(*_split(cluster_id, rows))
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """One object, and the head of the same instant."""
+        """Return one object, and the head of the same instant."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_OBJECT, cluster_id, kind, namespace, name)
-        present, found = _split(cluster_id, rows)
-        return ObjectRead(present, found[0] if found else None)
+        present, objects = _split(cluster_id, rows)
+        return ObjectRead(present, objects[0] if objects else None)
 
     async def list(
         self,
@@ -90,9 +90,9 @@ class Objects:
         after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
-        """At most `limit` objects that follow the key `after`, ordered by namespace and name.
+        """Return up to `limit` objects of a kind after the key `after`, ordered by namespace and name.
 
-        The page ends, too, with the object that reaches `PAGE_BYTES_MAX`.
+        The page also ends with the object that reaches `PAGE_BYTES_MAX`.
         """
         from service.store import statements  # noqa: PLC0415 - see there
 
@@ -102,7 +102,7 @@ class Objects:
         query = statements.object_list(namespace is not None, node_name is not None, start)
         after_namespace, after_name = after or ("", "")
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await query.fetch(
                     connection,
                     cluster=cluster_id,
@@ -118,7 +118,7 @@ class Objects:
 
 
 def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
-    """The head, which every row repeats, and the objects; if there is none, one row has the head alone."""
+    """Return the head, which every row repeats, and the objects; without objects, one row has the head alone."""
     if not rows:
         raise gone(cluster_id)
     return head_of(rows[0]), [_object(row) for row in rows if row["kind"] is not None]

@@ -1,4 +1,4 @@
-"""The store on PostgreSQL, put together from its parts."""
+"""The store on PostgreSQL, composed of its parts."""
 
 import asyncio
 import importlib
@@ -19,13 +19,13 @@ from service.store.db.connector import (
     COMMIT_SETTINGS,
     READ_SETTINGS,
     STATEMENT_SECONDS_MAX,
-    Takeovers,
+    FailoverWatcher,
     connector,
 )
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.hosts import only_host_of
+from service.store.db.hosts import single_host
 from service.store.db.outages import Outages
-from service.store.db.pool import Connections, PoolUse
+from service.store.db.pool import ConnectionPool, PoolUse
 from service.store.db.timeline import HistoryGuard
 from service.store.events import Events
 from service.store.log.commits import Log
@@ -40,19 +40,19 @@ from service.store.webhooks import Webhooks
 class Pools(NamedTuple):
     """The pools of a store's connections, by purpose (P15)."""
 
-    commits: Connections
-    reads: Connections
+    commits: ConnectionPool
+    reads: ConnectionPool
 
 
 class PostgresStore:
     """All clusters of one database.
 
-    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
-    are needed, at most `connections` for commits and as many for reads, and two for hints. Commits
-    have connections of their own, since their statements are planned differently (P15). With
-    `audit` the audit is kept from the start, with `may_audit` once a caller is known. No statement
-    takes longer than `statement_seconds_max`, or is waited for much longer. Create the store within the event loop that uses it,
-    and `close` it there.
+    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened on demand, up
+    to `connections` for commits, as many for reads, and two for hints. Commits have connections of
+    their own, since their statements are planned differently (P15). With `audit`, the audit is kept
+    from the start; with `may_audit`, once a caller is known. No statement runs longer than
+    `statement_seconds_max`. Create the store within the event loop that uses it, and `close` it
+    there.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class PostgresStore:
         audit: bool = False,
         may_audit: bool = False,
     ) -> None:
-        self.guard = HistoryGuard(only_host_of(url))
-        """It checks which history the database tells (P3)."""
+        self.guard = HistoryGuard(single_host(url))
+        """Checks which history the database shows (P3)."""
         self.outages = outages = Outages(host=lambda: self.guard.host)
-        """It notes when the database is lost and when it is back."""
+        """Tracks when the database is lost and when it is back."""
         connect = partial(
             connector,
             url,
@@ -75,11 +75,13 @@ class PostgresStore:
             outages=outages,
             statement_seconds_max=statement_seconds_max,
         )
-        commits = Connections(connect(COMMIT_SETTINGS), self.guard, size=connections)
-        reads = Connections(connect(READ_SETTINGS), self.guard, size=connections)
+        commits = ConnectionPool(connect(COMMIT_SETTINGS), self.guard, size=connections)
+        reads = ConnectionPool(connect(READ_SETTINGS), self.guard, size=connections)
         self.pools = Pools(commits, reads)
-        self.notifications = LogNotifications(connect({}), outages, on_silence=self.guard.end_all)
-        self._takeovers = Takeovers(url, self.guard)
+        self.notifications = LogNotifications(
+            connect({}), outages, on_silence=self.guard.terminate_all
+        )
+        self._failovers = FailoverWatcher(url, self.guard)
         policy = AuditPolicy(enabled=audit, may_begin=may_audit)
         self.log = Log(commits, reads, policy, outages)
         self.objects = Objects(reads)
@@ -98,20 +100,20 @@ class PostgresStore:
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database tells another history; drop all replicas then (P3)."""
+        """A number that rises when the database shows another history; drop all replicas then (P3)."""
         return self.guard.epoch
 
     @property
     def outage(self) -> str | None:
-        """Why the database cannot be used now; None if it can."""
+        """Why the database cannot be used now, or None if it can."""
         return self.outages.reason
 
     def pool_uses(self) -> dict[str, PoolUse]:
-        """How many connections of each pool are open, by what they are for."""
+        """Return the connections of each pool, by its purpose."""
         return {name: pool.use for name, pool in self.pools._asdict().items()}
 
     def incidents(self) -> dict[str, int]:
-        """How many outages, takeovers by another history and lifts of revisions this process has seen."""
+        """Return how many outages, takeovers by another history, and lifts of revisions this process has seen."""
         return {
             "outages": self.outages.count,
             "takeovers": self.guard.epoch,
@@ -119,9 +121,9 @@ class PostgresStore:
         }
 
     async def now(self) -> datetime:
-        """The database's clock, by which due times and leases are judged (P16)."""
+        """Return the time of the database's clock, which decides due times and leases (P16)."""
         with unavailable_on_failure():
-            async with self.pools.reads.driver() as connection:
+            async with self.pools.reads.acquire() as connection:
                 now: datetime = await connection.fetchval("SELECT clock_timestamp()")
                 return now
 
@@ -130,21 +132,21 @@ class PostgresStore:
         self.notifications.notify(cluster_id)
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield clusters whose logs have grown, by the hints of other processes (see `LogNotifications.listen`).
+        """Yield clusters whose logs have grown, as other processes hint (see `LogNotifications.listen`).
 
-        Meanwhile it notices whether another host of the database has taken over.
+        Also watch for a failover to another host of the database.
         """
-        looking = asyncio.create_task(self._takeovers.look_on())
+        watching = asyncio.create_task(self._failovers.run())
         try:
-            async with aclosing(self.notifications.listen()) as heard:
-                async for grown in heard:
+            async with aclosing(self.notifications.listen()) as hints:
+                async for grown in hints:
                     yield grown
         finally:
-            looking.cancel()
-            await asyncio.wait([looking])
+            watching.cancel()
+            await asyncio.wait([watching])
 
     async def close(self) -> None:
-        """Wait for commits that still run, and close all connections."""
+        """Wait for running commits, and close all connections."""
         await self.log.finish()
         await self.notifications.close()
         for pool in self.pools:
@@ -152,5 +154,5 @@ class PostgresStore:
 
 
 def warm_up() -> None:
-    """Import modules that only lists need; call it in a thread of its own, as it takes a while."""
+    """Import modules that only lists need; slow, so call it in a thread of its own."""
     importlib.import_module("service.store.statements")

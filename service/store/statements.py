@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.schema.tables import cluster, head, object_
 
 After = Literal["Start", "Name", "Key"]
@@ -48,7 +48,7 @@ class Query:
         self._names: list[str] = list(getattr(compiled, "positiontup", None) or ())
         self._constants: dict[str, object] = dict(compiled.params)
 
-    async def fetch(self, connection: Driver, **values: object) -> list[asyncpg.Record]:
+    async def fetch(self, connection: Connection, **values: object) -> list[asyncpg.Record]:
         """Fetch all rows; `values` are the parameters by name, and unknown ones are ignored."""
         given = self._constants | values
         return await connection.fetch(self.sql, *(given[name] for name in self._names))

@@ -1,8 +1,8 @@
-"""Finds what contradicts itself in the rows of a database, as they are at one instant.
+"""Finds contradictions in the rows of a database, as of one instant.
 
-Everything is read in one read-only transaction, so commits go on meanwhile and are not seen. Rows
-come in slices; what has to be sorted or joined is sorted and joined by PostgreSQL, which uses its
-disk for what is large. So the memory of this process is bounded.
+Everything is read in one read-only transaction, so concurrent commits are not seen. Rows are read
+in slices, and PostgreSQL does the sorting and joining, on disk where necessary. So the memory of this
+process is bounded.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -16,14 +16,14 @@ from service.model.log.audit_chain import Verifier
 from service.model.log.commit import ObjectRow
 from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.store.audit import audit_row
-from service.store.db.connector import Driver, connector
+from service.store.db.connector import Connection, connector
 from service.store.db.failures import unavailable_on_failure
 
 SLICE_ROWS = 1_000
-"""How many rows are in memory at once."""
+"""The number of rows in memory at once."""
 
 _SETTINGS = {"idle_in_transaction_session_timeout": "0", "statement_timeout": "0"}
-"""What is checked between two slices may take longer than a transaction of a server may be idle."""
+"""No time limits: checking a slice may take longer than a server's transaction may be idle."""
 
 _CLUSTERS = "SELECT name, cluster_id FROM cluster ORDER BY name"
 _SIZE = """
@@ -31,9 +31,9 @@ _SIZE = """
         (SELECT count(*) FROM change WHERE cluster_id = $1) AS changes
 """
 
-# Each of these statements returns `subject` and `message` of what is wrong. OFFSET has commits looked
-# up by where they end: in a database that was just restored PostgreSQL has not counted them, and
-# would compare each with all others, and each change with all of them.
+# Each of these statements returns `subject` and `message` of each finding. OFFSET makes PostgreSQL look
+# up commits by their ends: a restored database has no statistics yet, and it would compare each
+# commit with all others, and with each change.
 _ENDS = """
     SELECT 'head' AS subject, 'The cluster has no head.' AS message
     WHERE NOT EXISTS (SELECT FROM head WHERE cluster_id = $1)
@@ -59,7 +59,7 @@ _ENDS = """
     WHERE k.cluster_id = $1 AND k.last_revision > h.revision
     LIMIT $2
 """
-# The oldest commit that is kept follows one that is gone; it begins at the floor or below.
+# The oldest remaining commit follows one that was compacted; it begins at the floor or below.
 _CHAIN = """
     WITH alone AS (
         SELECT k.commit_id, k.parent, k.first_revision,
@@ -138,7 +138,7 @@ _SUM = """
 """
 _STEPS: Mapping[Check, Sequence[str]] = {Check.LOG: (_ENDS, _CHAIN, _DENSE), Check.OBJECTS: (_SUM,)}
 
-# What each change says of the one before it of the same object.
+# Each change beside the previous one of the same object.
 _BEFORE = """
     SELECT revision, verb, created, labels_before, body,
         lag(verb) OVER same AS verb_before, lag(body) OVER same AS body_before
@@ -180,48 +180,48 @@ _labels = msgspec.json.Decoder(dict[str, str])
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How much of a cluster there is to verify."""
+    """How much of a cluster has to be verified."""
 
     revision: int
     changes: int
-    """How many changes the log has."""
+    """The number of changes in the log."""
 
 
 class DatabaseSnapshot:
-    """All rows of a database as they are at one instant."""
+    """All rows of a database, as of one instant."""
 
-    def __init__(self, connection: Driver) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def clusters(self) -> dict[str, int]:
-        """The numbers of all clusters, by name."""
+        """Return the ids of all clusters, by name."""
         rows = await self._connection.fetch(_CLUSTERS)
         return {row["name"]: row["cluster_id"] for row in rows}
 
     async def size(self, cluster_id: int) -> Size:
-        """Where a cluster's log ends, and how long it is."""
+        """Return where a cluster's log ends, and how long it is."""
         row = await self._connection.fetchrow(_SIZE, cluster_id)
         assert row is not None
         return Size(row["revision"], row["changes"])
 
     async def row_findings(self, cluster_id: int, check: Check) -> list[Finding]:
-        """What is wrong with a cluster's log, or with its objects by the log."""
-        found: list[Finding] = []
+        """Check a cluster's log, or its objects against the log."""
+        findings: list[Finding] = []
         for statement in _STEPS[check]:
             rows = await self._connection.fetch(statement, cluster_id, FINDINGS_MAX)
-            found += _told(check, rows)
-        return found[:FINDINGS_MAX]
+            findings += _findings(check, rows)
+        return findings[:FINDINGS_MAX]
 
     async def change_findings(self, cluster_id: int) -> list[Finding]:
-        """Changes of the log that tell something untrue of the object as it was before."""
-        found: list[Finding] = []
+        """Check that changes in the log describe the previous state of their object correctly."""
+        findings: list[Finding] = []
         async for rows in self._slices(_BEFORE, cluster_id):
             for row in rows:
-                message = _untrue(row)
-                if message and len(found) < FINDINGS_MAX:
+                message = _contradiction(row)
+                if message and len(findings) < FINDINGS_MAX:
                     subject = f"revision {row['revision']}"
-                    found.append(Finding(check=Check.COPIES, subject=subject, message=message))
-        return found
+                    findings.append(Finding(check=Check.COPIES, subject=subject, message=message))
+        return findings
 
     async def objects(self, cluster_id: int) -> AsyncIterator[list[ObjectRow]]:
         """Yield all objects of a cluster in slices, in the order of their keys."""
@@ -229,19 +229,21 @@ class DatabaseSnapshot:
             yield [ObjectRow(**dict(row)) for row in rows]
 
     async def access_findings(self) -> list[Finding]:
-        """What is wrong with principals and with the audit."""
-        found = [_of_access(*each) async for each in self._mistaken_principals()]
+        """Check the principals and the audit."""
+        findings = [_access_finding(*fault) async for fault in self._faulty_principals()]
         verifier = Verifier()
         async for rows in self._slices(_AUDIT):
             broken = verifier.follow(audit_row(row) for row in rows)
             if broken is not None:
                 subject = f"row {broken.number} of chain {broken.chain} of the audit"
-                found.append(_of_access(subject, f"It is not what was written: {broken.reason}."))
+                findings.append(
+                    _access_finding(subject, f"It is not what was written: {broken.reason}.")
+                )
                 break
-        found += _told(Check.ACCESS, await self._connection.fetch(_AUDIT_ENDS, FINDINGS_MAX))
-        return found[:FINDINGS_MAX]
+        findings += _findings(Check.ACCESS, await self._connection.fetch(_AUDIT_ENDS, FINDINGS_MAX))
+        return findings[:FINDINGS_MAX]
 
-    async def _mistaken_principals(self) -> AsyncIterator[tuple[str, str]]:
+    async def _faulty_principals(self) -> AsyncIterator[tuple[str, str]]:
         async for rows in self._slices(_PRINCIPALS):
             for row in rows:
                 subject = f"{row['kind']} {row['name']}"
@@ -251,8 +253,8 @@ class DatabaseSnapshot:
                     yield subject, "Its grants cannot be read."
                     continue
                 if (ADMIN in grants) != row["admin"]:
-                    told = "an" if row["admin"] else "no"
-                    yield subject, f"It is noted as {told} admin, and its grants say otherwise."
+                    noted = "an" if row["admin"] else "no"
+                    yield subject, f"It is noted as {noted} admin, and its grants say otherwise."
 
     async def _slices(
         self, statement: str, *arguments: object
@@ -264,10 +266,10 @@ class DatabaseSnapshot:
 
 @asynccontextmanager
 async def database_snapshot(url: str) -> AsyncIterator[DatabaseSnapshot]:
-    """Open a snapshot of the database of that URL; while it is open, nothing is vacuumed.
+    """Open a snapshot of the database at this URL; while it is open, nothing is vacuumed.
 
     Raises:
-        StorageUnavailable: the database cannot be reached, or failed while it was read.
+        StorageUnavailable: the database cannot be reached, or failed during a read.
     """
     with unavailable_on_failure():
         connection = await connector(url, _SETTINGS)()
@@ -278,32 +280,34 @@ async def database_snapshot(url: str) -> AsyncIterator[DatabaseSnapshot]:
             connection.terminate()
 
 
-def _told(check: Check, rows: Iterable[asyncpg.Record]) -> list[Finding]:
+def _findings(check: Check, rows: Iterable[asyncpg.Record]) -> list[Finding]:
     return [Finding(check=check, subject=row["subject"], message=row["message"]) for row in rows]
 
 
-def _of_access(subject: str, message: str) -> Finding:
+def _access_finding(subject: str, message: str) -> Finding:
     return Finding(check=Check.ACCESS, subject=subject, message=message)
 
 
-def _untrue(row: asyncpg.Record) -> str:
-    """Return what a change says wrongly of the object as it was before; "" if nothing."""
+def _contradiction(row: asyncpg.Record) -> str:
+    """Return how a change misdescribes the previous state of its object, or ""."""
     before = row["verb_before"]
-    if before is None:  # The log does not reach back to it.
+    if before is None:  # The log does not reach back that far.
         return ""
     if row["created"] != (before == "Delete" and row["verb"] == "Put"):
         said = "created" if row["created"] else "known"
         return f"The object is said to be {said}, but the change before it is a {before}."
     try:
         changed = _label_change(row)
-        told = None if row["labels_before"] is None else _labels.decode(row["labels_before"])
+        recorded = None if row["labels_before"] is None else _labels.decode(row["labels_before"])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return "The object, or its labels, cannot be read."
-    return "" if told == changed else "The labels that it had before are not those that are told."
+    return (
+        "" if recorded == changed else "The labels that it had before are not those that are told."
+    )
 
 
 def _label_change(row: asyncpg.Record) -> dict[str, str] | None:
-    """Return the labels before a Put that changed them; None for every other change."""
+    """Return the labels before a Put that changed them, or None for any other change."""
     if row["verb_before"] != "Put" or row["verb"] != "Put":
         return None
     before, after = (_labelled.decode(row[name]) for name in ("body_before", "body"))

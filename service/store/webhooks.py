@@ -1,4 +1,4 @@
-"""Keeps webhooks, in a table of its own: deliveries are no changes of the cluster."""
+"""Webhooks, in a table of their own, since deliveries are not changes of the cluster."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from service.model.log.audit_chain import AuditedCaller, AuditEntry
 from service.model.log.lease import LEASE_SECONDS_MAX
 from service.model.webhooks import Change, Settled, WebhookRow
 from service.store.audit import AuditPolicy, add_rows
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 _COLUMNS = WebhookRow.__struct_fields__
@@ -23,7 +23,7 @@ _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
 
 _LIST = f"SELECT {_NAMED} FROM webhook WHERE cluster_id = $1 ORDER BY name"  # noqa: S608 - of columns
 _READ = f"SELECT {_NAMED} FROM webhook WHERE cluster_id = $1 AND name = $2 FOR UPDATE"  # noqa: S608
-# All changes of the cluster's webhooks queue up at the cluster's row, which commits do not touch.
+# The cluster's row, which commits do not touch, serializes changes of its webhooks.
 _LOCK = "SELECT FROM cluster WHERE cluster_id = $1 FOR NO KEY UPDATE"
 _AROUND = """
     SELECT h.revision AS head, clock_timestamp() AS now,
@@ -35,7 +35,7 @@ _WRITE = f"""
     ON CONFLICT (cluster_id, name) DO UPDATE SET {_UPDATES}
 """  # noqa: S608 - of columns
 _DELETE = "DELETE FROM webhook WHERE cluster_id = $1 AND name = $2"
-# A lease that ends later than any can was taken before the database's clock was set back.
+# A lease that ends implausibly late was taken before the database's clock was set back.
 _IS_DUE = f"""
     NOT d.disabled AND NOT d.stopped AND d.attempt_at <= clock_timestamp() AND (
         d.held_until IS NULL
@@ -49,7 +49,7 @@ _DUE = f"""
     WHERE d.revision <> h.revision AND {_IS_DUE}
     ORDER BY d.attempt_at LIMIT $1
 """  # noqa: S608 - of constants
-# Whoever delivers to it at this moment may have come as far as the head was.
+# A concurrent delivery may have advanced it to the head that was read before.
 _FREE = f"""
     SELECT d.name FROM webhook AS d
     WHERE d.cluster_id = $1 AND d.name = ANY($2) AND d.revision <> $3 AND {_IS_DUE}
@@ -64,17 +64,17 @@ _CLAIM = f"""
 
 
 class Webhooks:
-    """The webhooks of clusters. Every call may raise StorageUnavailable."""
+    """The webhooks of clusters; every call may raise StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections, policy: AuditPolicy) -> None:
+    def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = writer
         self._reader = reader
         self._policy = policy
 
     async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
-        """All webhooks of a cluster, by name."""
+        """Return all webhooks of a cluster, ordered by name."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_LIST, cluster_id)
         return [_row(row) for row in rows]
 
@@ -87,9 +87,9 @@ class Webhooks:
         caller: AuditedCaller | None = None,
         dry_run: bool = False,
     ) -> WebhookRow | None:
-        """Make of a webhook what `change` says, and return that; who the caller is, is in the audit.
+        """Replace a webhook by what `change` returns, record the caller in the audit, and return the result.
 
-        Raises what `change` raises, NotFound if there is no such cluster, and OutcomeUnknown if the
+        Raises what `change` raises, NotFound if no such cluster exists, and OutcomeUnknown if the
         database fails at its COMMIT.
         """
         async with self._writer.transaction() as connection:
@@ -109,23 +109,23 @@ class Webhooks:
         return after
 
     async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
-        """Take webhooks that are behind their clusters and due, so that no other process delivers to them."""
+        """Claim up to `limit` due webhooks with undelivered changes, so that no other process delivers to them."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 due = await connection.fetch(_DUE, limit)
         names = defaultdict[tuple[int, int], list[str]](list)
         for row in due:
             names[row["cluster_id"], row["head"]].append(row["name"])
         length = timedelta(seconds=seconds)
         claimed: list[WebhookRow] = []
-        for (cluster_id, head), those in names.items():
-            claimed += await self._claim(cluster_id, head, those, holder, length)
+        for (cluster_id, head), due_names in names.items():
+            claimed += await self._claim(cluster_id, head, due_names, holder, length)
         return claimed
 
     async def _claim(
         self, cluster_id: int, head: int, names: Sequence[str], holder: str, length: timedelta
     ) -> Sequence[WebhookRow]:
-        """Take those webhooks of a cluster that nobody else has taken meanwhile."""
+        """Claim the webhooks of a cluster that no other process has claimed meanwhile."""
         async with self._writer.transaction() as connection:
             free = await connection.fetch(_FREE, cluster_id, names, head)
             taken = [row["name"] for row in free]
@@ -133,7 +133,9 @@ class Webhooks:
         return [_row(row) for row in rows]
 
 
-async def _write(connection: Driver, cluster_id: int, name: str, row: WebhookRow | None) -> None:
+async def _write(
+    connection: Connection, cluster_id: int, name: str, row: WebhookRow | None
+) -> None:
     if row is None:
         await connection.execute(_DELETE, cluster_id, name)
     else:

@@ -88,7 +88,7 @@ async def test_the_id_of_a_cluster_is_looked_up_again_after_a_moment():
     other = await store.clusters.create("other", b"{}")
     assert (await reads.position("default")).cluster_id == 1
     # A restored database may give the ids to other names.
-    store.state_of(1).name, store.state_of(other.cluster_id).name = "other", "default"
+    store.states[1].name, store.states[other.cluster_id].name = "other", "default"
     clock.advance(ID_KNOWN_SECONDS)
     assert (await reads.position("default")).cluster_id == other.cluster_id
 
@@ -121,7 +121,7 @@ async def test_what_fails_before_an_answer_begins_is_a_problem_with_the_id_of_th
     async def fail(*_: Any) -> None:
         raise KeyError("default")
 
-    monkeypatch.setattr("service.api.middleware.edge.CompressAnswers.__call__", fail)
+    monkeypatch.setattr("service.api.middleware.edge.ResponseCompression.__call__", fail)
     headers = {"x-request-id": "mine", "accept-encoding": "gzip"}
     answer: httpx.Response = await harness.client.get(CLUSTER, headers=headers)
     assert problem(answer, 500) == "Internal"

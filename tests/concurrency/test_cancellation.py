@@ -102,11 +102,11 @@ async def assert_replica_is_the_tables(harness):
 
 async def has_all(pool):
     turns = 0
-    while not pool.turns.locked():
-        await pool.turns.acquire()
+    while not pool.slots.locked():
+        await pool.slots.acquire()
         turns += 1
     for _ in range(turns):
-        pool.turns.release()
+        pool.slots.release()
     return turns == 8
 
 

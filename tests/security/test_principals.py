@@ -467,12 +467,12 @@ class Unnoting(MemoryAccess):
         self.began, self.go_on = asyncio.Event(), asyncio.Event()
         self.fails = False
 
-    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+    async def record_use(self, used_at: Mapping[str, datetime]) -> None:
         self.began.set()
         await self.go_on.wait()
         if self.fails:
             raise StorageUnavailable("The database cannot be reached.")
-        await super().note_use(used_at)
+        await super().record_use(used_at)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import service
-from service.api.auth.redaction import OTHER, seen_body, seen_explanation, seen_placement
+from service.api.auth.redaction import OTHER, redact_body, redact_explanation, redact_placement
 from service.scheduler.decide.status.pod_conditions import reasons_in
 from service.scheduler.decide.status.references import (
     pod_named,
@@ -154,9 +154,9 @@ async def told_to_shop(w: World) -> list[bytes]:
     changes = [each for each in w.log() if each.namespace == "shop"]
     events = await w.store.events.list(1, limit=1_000)
     return [
-        *(seen_body(SHOP, each.kind, each.body) for each in changes),
+        *(redact_body(SHOP, each.kind, each.body) for each in changes),
         *(
-            seen_body(SHOP, "Event", msgspec.json.encode({"message": each.event.message}))
+            redact_body(SHOP, "Event", msgspec.json.encode({"message": each.event.message}))
             for each in events.rows
             if each.event.namespace == "shop"
         ),
@@ -178,12 +178,12 @@ async def test_no_member_of_a_group_tells_its_readers_of_those_of_another_tenant
             await w.pass_time(20)
             await w.apply(node("n1").label(changed=str(w.clock.monotonic())))
         told = [
-            seen_explanation(
+            redact_explanation(
                 SHOP, (await w.ask(ExplainPod(namespace="shop", name=name))).explanation
             ).message
             for name in ("member", "second")
         ]
-        results = seen_placement(SHOP, answer).results
+        results = redact_placement(SHOP, answer).results
         told += [each.message for each in results if each.namespace == "shop"]
         texts = [*(each or "" for each in told), *map(bytes.decode, await told_to_shop(w))]
     assert any(OTHER in each for each in texts)
@@ -207,4 +207,4 @@ def test_a_message_that_a_client_has_sent_back_is_read_however_its_json_is_writt
     condition = {"message": f"x fails at {reference('Pod', BANK, SECRET)}"}
     plain = msgspec.json.encode({"status": {"conditions": [condition]}})
     for written in (rb"\u003c", rb"\u003C"):
-        assert SECRET.encode() not in seen_body(SHOP, "Pod", plain.replace(b"<", written))
+        assert SECRET.encode() not in redact_body(SHOP, "Pod", plain.replace(b"<", written))

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from service.api.auth.csrf import BrowserCheck
-from service.api.auth.guard import Entrance
+from service.api.auth.guard import RequestGuard
 from service.api.auth.rate_limits import Rates
-from service.api.auth.throttle import AnonymousConcurrency
+from service.api.auth.throttle import AnonymousThrottle
 from service.api.http.context import CONTEXT, Arrival, RequestContext
 from service.api.http.permissions import Cluster, Public, declared
 from service.api.middleware.edge import Edge
@@ -230,7 +230,7 @@ async def turned(times=20):
 
 @pytest.fixture
 def turns():
-    return AnonymousConcurrency(at_a_time=2, seconds=0.0)
+    return AnonymousThrottle(at_a_time=2, seconds=0.0)
 
 
 async def send(_message):
@@ -245,7 +245,7 @@ class BootstrapAlone:
 
 
 def entrance(authentication, turns):
-    return Entrance(authentication, BrowserCheck(""), Rates(Settings(), Clock()), turns)
+    return RequestGuard(authentication, BrowserCheck(""), Rates(Settings(), Clock()), turns)
 
 
 def asked_at_once(turns, app, times, access=None):
@@ -287,7 +287,7 @@ async def test_a_turn_lasts_a_while_at_least_so_that_others_have_the_rest_of_the
         answered.append(asyncio.get_running_loop().time())
 
     began = asyncio.get_running_loop().time()
-    await asyncio.gather(*asked_at_once(AnonymousConcurrency(at_a_time=2, seconds=0.01), app, 6))
+    await asyncio.gather(*asked_at_once(AnonymousThrottle(at_a_time=2, seconds=0.01), app, 6))
 
     assert answered[2] - began >= 0.01
     assert answered[4] - began >= 0.02
@@ -318,7 +318,7 @@ async def test_who_brings_no_token_waits_before_anything_else_is_done_for_them(t
     edge = Edge(
         door,
         Settings(),
-        entrance=entrance(NobodyIsKnown(), turns),
+        guard=entrance(NobodyIsKnown(), turns),
         head_of=None,
         metrics=Metrics(),
         refusals=None,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from service.api.http import streaming
-from service.api.http.byte_budget import Budget, Holding
+from service.api.http.byte_budget import Budget, ByteReservation
 from service.api.http.streaming import PIECE_BYTES
 from service.api.http.watch_budget import WATCH_PART, WatchRoom, WatchShare
 from service.api.resources.watch import routes as watch_handlers
@@ -201,13 +201,13 @@ async def test_room_that_other_requests_give_back_lets_watches_in():
     budget = Budget(16 * MIB)
     share = budget.watches
     first, second = WatchRoom(share, None), WatchRoom(share, None)
-    request = Holding(budget)
+    request = ByteReservation(budget)
     request.take(15 * MIB)
     await first.reserve(MIB // 2)
     waiting = asyncio.create_task(second.reserve(MIB))
     await asyncio.sleep(0)
     assert share.waiting == 1
-    request.give_back(15 * MIB)
+    request.release(15 * MIB)
     await waiting
     assert share.held == MIB + MIB // 2
 

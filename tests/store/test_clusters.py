@@ -179,14 +179,14 @@ async def test_workers_tell_that_they_are_there_and_learn_who_has_how_many_lease
     for number in (cluster_id, other):
         await store.leases.claim(number, "requests@*", "w1", 60)
     await store.leases.claim(other, "pending", "w2", 60)
-    assert await store.workers.announce("*", "w1", "requests@*", 60) == {"w1": 2}
-    assert await store.workers.announce("*", "w2", "requests@*", 60) == {"w1": 2, "w2": 0}
-    assert await store.workers.announce("host:1", "w3", "requests@host:1", 60) == {"w3": 0}
-    await store.workers.announce("*", "w2", "requests@*", 0)
-    assert await store.workers.announce("*", "w1", "requests@*", 60) == {"w1": 2}, "w2 is late"
-    await store.workers.announce("*", "w2", "requests@*", 60)
-    await store.workers.withdraw("*", "w1")
-    assert await store.workers.announce("*", "w2", "requests@*", 60) == {"w2": 0}
+    assert await store.workers.register("*", "w1", "requests@*", 60) == {"w1": 2}
+    assert await store.workers.register("*", "w2", "requests@*", 60) == {"w1": 2, "w2": 0}
+    assert await store.workers.register("host:1", "w3", "requests@host:1", 60) == {"w3": 0}
+    await store.workers.register("*", "w2", "requests@*", 0)
+    assert await store.workers.register("*", "w1", "requests@*", 60) == {"w1": 2}, "w2 is late"
+    await store.workers.register("*", "w2", "requests@*", 60)
+    await store.workers.deregister("*", "w1")
+    assert await store.workers.register("*", "w2", "requests@*", 60) == {"w2": 0}
 
 
 async def test_of_those_who_claim_a_lease_at_the_same_time_all_learn_whose_it_is(

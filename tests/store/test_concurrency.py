@@ -601,7 +601,7 @@ async def test_a_cluster_goes_also_if_that_takes_longer_than_any_other_statement
     cluster_id = (await postgres.clusters.create("great", b"{}")).cluster_id
     await operator.execute(LONG)
     assert await postgres.clusters.delete(cluster_id)
-    async with postgres.pools.commits.driver() as connection:
+    async with postgres.pools.commits.acquire() as connection:
         assert await connection.fetchval("SHOW statement_timeout") == "30s"
 
 
@@ -685,7 +685,7 @@ async def test_the_uses_of_tokens_are_noted_in_one_order_so_that_nobody_waits_in
     now = await postgres.now()
     async with operator.transaction():
         await operator.execute("SELECT FROM token WHERE token_id = 'a' FOR UPDATE")
-        noting = asyncio.create_task(postgres.access.note_use({"b": now, "a": now}))
+        noting = asyncio.create_task(postgres.access.record_use({"b": now, "a": now}))
         await waiting(operator, 1)
         await operator.execute("SELECT FROM token WHERE token_id = 'b' FOR UPDATE NOWAIT")
     await noting

@@ -52,7 +52,7 @@ def test_both_stores_offer_the_same(stores: tuple[Any, Any]):
         methods = inspect.getmembers(store, inspect.ismethod)
         return {name: parameters(method) for name, method in methods if not name.startswith("_")}
 
-    own = {"finish", "to_its_end", "commit_to"}
+    own = {"finish", "commit_to"}
     for part in (None, *sorted(PARTS)):
         parts = [offered(getattr(store, part) if part else store) for store in stores]
         in_memory, in_database = ({k: v for k, v in each.items() if k not in own} for each in parts)

@@ -19,7 +19,7 @@ from service.runtime.keepalive import keep_alive
 from service.store.db.connector import data_source_name
 from service.store.db.failures import is_unavailable, unavailable_on_failure
 from service.store.db.hosts import Host
-from service.store.db.timeline import History, HistoryGuard
+from service.store.db.timeline import DatabaseHistory, HistoryGuard
 from service.store.postgres import PostgresStore
 from service.store.verification import Check, database_snapshot
 from tests.store.history import (
@@ -67,7 +67,7 @@ async def operator(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
     postgres: PostgresStore, setting: str, value: str
 ):
-    async with postgres.pools.commits.driver() as connection:
+    async with postgres.pools.commits.acquire() as connection:
         assert await connection.fetchval(f"SHOW {setting}") == value
 
 
@@ -76,13 +76,13 @@ async def test_p15_reads_take_the_rows_of_a_page_in_order_from_an_index(
     postgres: PostgresStore, way: str
 ):
     """Bitmaps of a cluster that has grown since it was counted had all that follows sorted, too."""
-    async with postgres.pools.reads.driver() as connection:
+    async with postgres.pools.reads.acquire() as connection:
         assert await connection.fetchval(f"SHOW enable_{way}") == "off"
 
 
 async def test_reads_and_commits_end_in_time(postgres: PostgresStore):
     for pool in postgres.pools:
-        async with pool.driver() as connection:
+        async with pool.acquire() as connection:
             assert await connection.fetchval("SHOW statement_timeout") == "30s"
 
 
@@ -277,18 +277,18 @@ async def statistics_told(store: PostgresStore) -> None:
     A backend tells of it once a second, otherwise, and when it ends.
     """
     for pool in store.pools:
-        async with pool.driver() as connection:
+        async with pool.acquire() as connection:
             await connection.execute("SELECT pg_stat_force_next_flush()")
 
 
 def test_p3_a_server_with_another_history_begins_another_epoch():
     guard = HistoryGuard()
-    guard.admit(History(system=1, timeline=1))
-    guard.admit(History(system=1, timeline=1))
+    guard.check(DatabaseHistory(system=1, timeline=1))
+    guard.check(DatabaseHistory(system=1, timeline=1))
     assert guard.epoch == 0
-    guard.admit(History(system=1, timeline=2))
+    guard.check(DatabaseHistory(system=1, timeline=2))
     assert guard.epoch == 1
-    guard.admit(History(system=2, timeline=1))
+    guard.check(DatabaseHistory(system=2, timeline=1))
     assert guard.epoch == 2
 
 
@@ -296,14 +296,14 @@ def test_a_takeover_is_told_once_and_so_is_each_host_that_it_replaced(caplog):
     caplog.set_level(logging.INFO)
     first, second = Host("db-1", 5432), Host("db-2", 5432)
     guard = HistoryGuard()
-    guard.admit(History(system=1, timeline=1), first)
+    guard.check(DatabaseHistory(system=1, timeline=1), first)
     for _ in range(2):
-        guard.admit(History(system=1, timeline=2), second)
+        guard.check(DatabaseHistory(system=1, timeline=2), second)
         with pytest.raises(StorageUnavailable):
-            guard.admit(History(system=1, timeline=1), first)
-    guard.admit(History(system=1, timeline=3), first)
+            guard.check(DatabaseHistory(system=1, timeline=1), first)
+    guard.check(DatabaseHistory(system=1, timeline=3), first)
     with pytest.raises(StorageUnavailable):
-        guard.admit(History(system=1, timeline=2), second)
+        guard.check(DatabaseHistory(system=1, timeline=2), second)
     taken = "Another PostgreSQL accepts writes."
     refused = "A host on an older timeline is refused."
     fields = ("host", "before", "timeline", "known")
@@ -320,10 +320,10 @@ def test_a_takeover_is_told_once_and_so_is_each_host_that_it_replaced(caplog):
 
 def test_p3_a_server_that_another_one_replaced_is_refused():
     guard = HistoryGuard()
-    guard.admit(History(system=1, timeline=3))
+    guard.check(DatabaseHistory(system=1, timeline=3))
     with pytest.raises(StorageUnavailable, match="timeline 2"):
-        guard.admit(History(system=1, timeline=2))
-    assert guard.current == History(system=1, timeline=3)
+        guard.check(DatabaseHistory(system=1, timeline=2))
+    assert guard.current == DatabaseHistory(system=1, timeline=3)
 
 
 async def test_p3_connections_of_an_earlier_history_are_not_used_any_more(
@@ -333,11 +333,11 @@ async def test_p3_connections_of_an_earlier_history_are_not_used_any_more(
     known = postgres.guard.current
     assert known is not None
     assert known.timeline >= 1
-    async with postgres.pools.reads.driver() as connection:
+    async with postgres.pools.reads.acquire() as connection:
         used = connection.get_server_pid()
-    postgres.guard.admit(History(known.system + 1, 1))
+    postgres.guard.check(DatabaseHistory(known.system + 1, 1))
     assert postgres.epoch == 1
-    async with postgres.pools.reads.driver() as connection:
+    async with postgres.pools.reads.acquire() as connection:
         assert connection.get_server_pid() != used
     assert (postgres.epoch, postgres.guard.current) == (2, known)
 

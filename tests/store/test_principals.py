@@ -121,7 +121,7 @@ async def test_the_last_use_is_kept_and_never_goes_back(store: AnyStore):
     made = (await store.access.state()).tokens[0]
     late, early = (made.created_at + timedelta(minutes=n) for n in (2, 1))
     version = await store.access.version()
-    await store.access.note_use({"t0": late, "gone": late})
-    await store.access.note_use({"t0": early})
+    await store.access.record_use({"t0": late, "gone": late})
+    await store.access.record_use({"t0": early})
     assert (await store.access.state()).tokens[0].last_used_at == late
     assert await store.access.version() == version

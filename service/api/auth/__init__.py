@@ -1,1 +1,1 @@
-"""Finds out who calls, and limits what they may do, how often, and what they are shown."""
+"""Authenticate callers, and limit what they may do, how often, and what they see."""

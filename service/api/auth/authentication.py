@@ -1,8 +1,8 @@
-"""Finds out by its Authorization header who makes a request.
+"""Authenticate callers by the Authorization header.
 
-Every process keeps all principals and tokens in memory. When it is asked, it compares them with the
-store if that was not done within the last second, so every process soon refuses a revoked token. If
-no comparison has succeeded for five seconds, it no longer trusts its memory.
+Every process keeps all principals and tokens in memory, and compares them with the store at most once
+a second while requests arrive, so it soon refuses a revoked token. If no comparison has succeeded
+for five seconds, it no longer trusts its memory.
 """
 
 import asyncio
@@ -39,12 +39,12 @@ from service.settings import Settings, is_loopback
 COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0
 UNKNOWN_COMPARED_AFTER_SECONDS = 0.2
-"""How soon after a comparison an unknown token causes another one.
+"""How soon after a comparison an unknown token triggers another.
 
-The token may have been made a moment ago, but guesses must not cause comparisons more often.
+The token may be new, but guesses must not trigger comparisons more often.
 """
 CHANGE_WAIT_SECONDS_MAX = 5.0
-"""How long the answer to a change waits at most for this process to notice the change."""
+"""How long the answer to a change waits for this process to see the change."""
 USE_NOTED_AFTER_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -57,19 +57,19 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class AccessStore(Protocol):
-    """The principals and tokens.
+    """The store of principals and tokens.
 
-    Every call may raise StorageUnavailable, and a change also OutcomeUnknown: it may have been made.
-    With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and it would leave
-    no token of an admin.
+    Every call may raise StorageUnavailable, and a change may also raise OutcomeUnknown. With
+    `keep_admin`, a change raises NoAdminLeft if tokens are or were in use and it would leave no token of
+    an admin.
     """
 
     async def version(self) -> AccessVersion:
-        """Return the version, which is another one after each change of principals and tokens."""
+        """Return the version, which changes with every change of principals and tokens."""
         ...
 
     async def state(self) -> AccessState:
-        """All principals and tokens as they are at one instant."""
+        """Return all principals and tokens as of one instant."""
         ...
 
     async def put_principal(
@@ -83,7 +83,7 @@ class AccessStore(Protocol):
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
+        """Create a principal or replace its grants if the precondition holds; return whether it is new."""
         ...
 
     async def delete_principal(
@@ -96,7 +96,7 @@ class AccessStore(Protocol):
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
+        """Delete a principal and its tokens if the precondition holds; return whether it existed."""
         ...
 
     async def create_token(  # noqa: PLR0913 - all that is told of one, by name
@@ -111,25 +111,25 @@ class AccessStore(Protocol):
         caller: AuditedCaller,
         dry_run: bool = False,
     ) -> TokenRow:
-        """Give a user one more token; raises NotFound if there is no such user."""
+        """Add a token to a user, or raise NotFound if there is no such user."""
         ...
 
     async def delete_token(
         self, token_id: str, *, keep_admin: bool, caller: AuditedCaller, dry_run: bool = False
     ) -> bool:
-        """Revoke a token; returns False if there was none."""
+        """Revoke a token; return whether it existed."""
         ...
 
-    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Store when tokens were used last; `used_at` has the times by token id."""
+    async def record_use(self, used_at: Mapping[str, datetime]) -> None:
+        """Store when tokens were last used; `used_at` maps token ids to times."""
         ...
 
 
 class BeginningAudit(Protocol):
-    """The audit, as far as it begins with the first token."""
+    """An audit that begins with the first token."""
 
     def begin(self) -> None:
-        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
+        """Keep the audit from now on if the settings allow it, since callers can be told apart now."""
         ...
 
 
@@ -144,7 +144,7 @@ class PrincipalStore(Protocol):
 
 
 class NewToken(NamedTuple):
-    """A token that nobody has yet; its text is shown once, and only a hash of its secret is stored."""
+    """A new token; its text is shown once, and only a hash of its secret is stored."""
 
     token_id: str
     text: str
@@ -152,15 +152,15 @@ class NewToken(NamedTuple):
 
 
 def new_token() -> NewToken:
-    """Make a token with 256 random bits."""
+    """Create a token with 256 random bits."""
     token_id, secret = token_hex(8), token_urlsafe(32)
     return NewToken(token_id, f"mrg_{token_id}_{secret}", _hash(secret))
 
 
 class Authentication:
-    """Finds principals by their credentials.
+    """Authenticates callers by their credentials.
 
-    Create it within the event loop that uses it, and `close` it there.
+    Create it in the event loop that uses it, and `close` it there.
     """
 
     def __init__(
@@ -177,17 +177,17 @@ class Authentication:
         self._may_be_open = (
             self._bootstrap is None and identities is None and is_loopback(settings.host)
         )
-        """Whether everybody is taken for an admin while there are no tokens.
+        """Whether everyone is an admin while there are no tokens.
 
-        This is never so if other machines can reach the server.
+        This is never the case if other machines can reach the server.
         """
         self._known = _Known(AccessState(version=_NEVER_READ, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
         self._failure: str | None = None
-        """Why the last comparison failed, if it did."""
+        """Why the last comparison failed, or None."""
         self._reported: set[str] = set()
-        """What was logged about grants that give nothing."""
+        """Log messages that were written about grants without effect."""
         self._begins_audit = settings.audit == "auto"
         self._watching: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
@@ -196,15 +196,15 @@ class Authentication:
 
     @property
     def has_other_admin(self) -> bool:
-        """Whether there is an admin who needs no stored token, but has the token of the settings."""
+        """Whether the token in the settings makes its bearer an admin."""
         return self._bootstrap is not None
 
     def now(self) -> datetime:
-        """The time on the clock of this process."""
+        """Return the time on this process's clock."""
         return self._clock.now()
 
     async def is_open(self) -> bool:
-        """Whether no credentials are asked for: there are no tokens, and there is no identity provider.
+        """Return whether no credentials are required: there are no tokens and no identity provider.
 
         Raises:
             StorageUnavailable: the store cannot tell whether there are tokens.
@@ -215,7 +215,7 @@ class Authentication:
         return not self._known.tokens
 
     def seems_open(self) -> bool:
-        """Guess what `is_open` would answer, without waiting; a comparison is begun for the next time."""
+        """Return a guess of `is_open` without waiting, and start a comparison if one is due."""
         if not self._may_be_open:
             return False
         if self._clock.monotonic() - self._compared_at >= COMPARED_AFTER_SECONDS:
@@ -223,7 +223,7 @@ class Authentication:
         return not self._known.tokens
 
     async def principal(self, headers: Headers) -> Principal | None:
-        """The principal that makes a request with these headers; None if it is not known.
+        """Return the principal that these headers authenticate, or None.
 
         Raises:
             StorageUnavailable: the store cannot tell which principals there are.
@@ -247,7 +247,7 @@ class Authentication:
         return self._known.identified(identity.name, identity.groups, identity.expires_at)
 
     async def current(self, principal: Principal) -> Principal | None:
-        """The principal with its present grants; None if it exists no longer.
+        """Return the principal with its current grants, or None if it no longer exists.
 
         Raises:
             StorageUnavailable: the store cannot tell them.
@@ -264,10 +264,10 @@ class Authentication:
         return self._known.identified(principal.name, principal.groups, principal.expires_at)
 
     async def changed(self) -> None:
-        """Compare with the store at once, after this process has changed something.
+        """Compare with the store immediately, after this process has changed something.
 
-        The change is committed, so this does not fail: if the store does not answer for a while,
-        this process notices the change as late as others do.
+        The change is committed, so this never fails: if the store does not answer for a while, this process
+        sees the change as late as others do.
         """
         with suppress(MoorageError, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):
@@ -276,7 +276,7 @@ class Authentication:
                 await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
-        """Compare with the store once; if the first token is to begin the audit, go on until there is one."""
+        """Compare with the store once, and keep comparing while the first token would begin the audit."""
         with suppress(MoorageError):
             await self.is_open()
         if self._may_be_open and self._begins_audit:
@@ -284,7 +284,7 @@ class Authentication:
             self._watching.add_done_callback(log_failure)
 
     async def close(self) -> None:
-        """Store what is not stored yet, and end all tasks."""
+        """Store the times when tokens were used, and end all tasks."""
         if self._watching is not None:
             self._watching.cancel()
         if self._identities is not None:
@@ -316,9 +316,9 @@ class Authentication:
         after_seconds: float = COMPARED_AFTER_SECONDS,
         stale_seconds: float = STALE_AFTER_SECONDS,
     ) -> None:
-        """Begin a comparison if the last is older than `after_seconds`.
+        """Start a comparison if the last one is older than `after_seconds`.
 
-        Wait for it if the last is older than `stale_seconds`.
+        Wait for it if the last one is older than `stale_seconds`.
         """
         asked_at = self._clock.monotonic()
         if asked_at - self._compared_at < after_seconds:
@@ -331,13 +331,13 @@ class Authentication:
             raise self._unknown()
 
     def _unknown(self) -> MoorageError:
-        """Return why it is not known who may do what; each request gets an error of its own to raise."""
+        """Return the error while grants are unknown; every request gets its own instance to raise."""
         if self._failure is not None:
             return MoorageError(self._failure)
         return StorageUnavailable("It is not known at present who may do what.")
 
     def _begin_to_compare(self) -> asyncio.Task[None]:
-        """Begin a comparison with the store, unless one is under way, which is returned then."""
+        """Return the comparison under way, or start one."""
         if self._comparing is None or self._comparing.done():
             self._comparing = asyncio.create_task(self._look())
         return self._comparing
@@ -365,16 +365,16 @@ class Authentication:
             self.store.audit.begin()
 
     def _report_useless_grants(self, state: AccessState) -> None:
-        """Log once which principals have grants that give nothing here."""
+        """Log, once each, which grants have no effect here."""
         found = {told for row in state.principals for told in _useless_grants(row)}
         for told in sorted(found - self._reported):
             _log.warning(told)
         self._reported = found
 
     def _begin_to_note_use(self, now: float) -> None:
-        """Begin to store when tokens were used, in a task of its own.
+        """Start a task that stores when tokens were used.
 
-        So comparisons go on while that task waits for the database.
+        Comparisons continue while that task waits for the database.
         """
         if now - self._use_noted_at < USE_NOTED_AFTER_SECONDS:
             return
@@ -384,9 +384,9 @@ class Authentication:
             self._noting.add_done_callback(log_failure)
 
     async def _watch_for_the_first(self) -> None:
-        """Compare every second until there is a token, though nobody asks.
+        """Compare every second until there is a token, even without requests.
 
-        From then on the audit also keeps what this process does by itself.
+        From then on the audit also covers what this process does by itself.
         """
         while not self._known.tokens:
             await self._clock.sleep(COMPARED_AFTER_SECONDS)
@@ -394,18 +394,18 @@ class Authentication:
                 await self.is_open()
 
     async def _note_use(self) -> None:
-        """Store when tokens were used; times that cannot be stored now are stored with later ones."""
+        """Store when tokens were used; times that cannot be stored now are stored later."""
         used_at, self._used_at = self._used_at, {}
         if not used_at:
             return
         try:
-            await self.store.access.note_use(used_at)
+            await self.store.access.record_use(used_at)
         except StorageUnavailable:
             self._used_at = {**used_at, **self._used_at}
 
 
 def _useless_grants(row: PrincipalRow) -> Iterator[str]:
-    """Yield why grants of a principal or group give nothing."""
+    """Yield a message for each grant of a principal or group that has no effect."""
     if not row.is_readable:
         yield f"The grants of the {row.kind} {row.name} cannot be read, and give nothing."
     for role in row.unknown_roles:
@@ -416,7 +416,7 @@ def _useless_grants(row: PrincipalRow) -> Iterator[str]:
 
 
 class _Known:
-    """Looks up principals and tokens as one comparison has found them."""
+    """Principals and tokens as of one comparison."""
 
     def __init__(self, state: AccessState) -> None:
         self.version = state.version
@@ -424,7 +424,7 @@ class _Known:
         self._grants = {(each.kind, each.name): each.grants for each in state.principals}
 
     def owner(self, token_id: str, now: datetime) -> Principal | None:
-        """The principal that has this token; None if there is no such token or it has expired."""
+        """Return the principal that owns a token, or None if the token is unknown or expired."""
         token = self.tokens.get(token_id)
         if token is None or (token.expires_at is not None and token.expires_at <= now):
             return None
@@ -433,7 +433,7 @@ class _Known:
         )
 
     def identified(self, name: str, groups: tuple[str, ...], expires_at: datetime) -> Principal:
-        """The principal that an identity provider names, with its own grants and those of its groups."""
+        """Return the principal that an identity provider names, with its own grants and its groups'."""
         grants = [*self._grants.get(("User", name), ())]
         for group in groups:
             grants += self._grants.get(("Group", group), ())
@@ -441,7 +441,7 @@ class _Known:
 
 
 def _bearer(headers: Headers) -> bytes | None:
-    """The credentials after the scheme `Bearer`, whose name is case-insensitive (RFC 9110)."""
+    """Return the credentials of the scheme `Bearer`, whose name is case-insensitive (RFC 9110), or None."""
     given = [value for name, value in headers if name == b"authorization"]
     if len(given) != 1:  # of several, a proxy in front may have looked at another one
         return None

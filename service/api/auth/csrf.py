@@ -1,14 +1,13 @@
-"""Refuses requests that a web page makes a browser send to a server that asks for no token.
+"""Refuse requests that a web page makes a browser send to a server without tokens.
 
-Such a server listens on loopback and takes whoever reaches it for its admin. Each web page that is
-open in a browser on that machine can reach it: the browser sends requests for the page, and the
-page's own host name may resolve to a loopback address (DNS rebinding). Three headers tell such
-requests, as the browser writes them and the page cannot: `Host` has the name that was called,
-`Origin` and `Sec-Fetch-Site` tell whose page asks. Other programs than browsers send only `Host`.
+Such a server listens on loopback and treats every caller as its admin. Any web page that is open in a
+browser on that machine can reach it: the browser sends requests on behalf of the page, and the page's
+host name may resolve to a loopback address (DNS rebinding). Three headers, which browsers set and
+pages cannot, expose such requests: `Host` is the name that was called, and `Origin` and
+`Sec-Fetch-Site` identify the page. Other programs than browsers send only `Host`.
 
 A server with tokens needs none of this: no page knows a token, no browser adds one by itself, and a
-page may send the header Authorization to another origin only if that allows it, which Moorage never
-does.
+page may send Authorization to another origin only if that origin allows it, which Moorage never does.
 """
 
 import re
@@ -20,20 +19,20 @@ from service.api.http.problems import CrossOriginRequest, MalformedRequest, Misd
 
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?")
 _LOCALHOST = re.compile(r"(?:[a-z0-9_-]+\.)*localhost")
-"""It matches names that browsers never look up, and that nobody can own (RFC 6761)."""
+"""Matches names that browsers never look up and that nobody can own (RFC 6761)."""
 
 _OWN_PAGES = frozenset({"same-origin", "none"})
-"""Values of `Sec-Fetch-Site` that are allowed; `none` means that somebody typed the address.
+"""Allowed values of `Sec-Fetch-Site`; `none` means that the user typed the address.
 
-`same-site` is not among them: it may be a page of another port of this machine.
+`same-site` is not allowed: it may be a page on another port of this machine.
 """
 _OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
 _PAGES = re.compile(r"/|/docs(?:/[^/]+)*|/openapi\.json|/(?:errors|warnings)(?:/[^/]*)?")
 
 BROWSERS_OWN = (b"origin", b"sec-fetch-site")
-"""Only browsers write these headers."""
+"""Headers that only browsers set."""
 HOSTS_MAX = 256
-"""How many values of `Host` are remembered; a server is reached by few names."""
+"""The most values of `Host` that are remembered."""
 
 _Fields = dict[bytes, list[str]]
 
@@ -42,17 +41,17 @@ class BrowserCheck:
     """Refuses requests that a browser sends for another site's page."""
 
     def __init__(self, allowed_hosts: str) -> None:
-        """`allowed_hosts` has names besides those of loopback, separated by commas."""
+        """`allowed_hosts` lists names in addition to those of loopback, separated by commas."""
         names = (name.strip().lower() for name in allowed_hosts.split(","))
         self._allowed = frozenset(name for name in names if name)
         self.own_hosts: set[bytes] = set()
         """Values of `Host` that are known to name this server.
 
-        A request with one of them, and with none of the headers in `BROWSERS_OWN`, needs no check.
+        A request with one of them and none of the headers in `BROWSERS_OWN` needs no check.
         """
 
     def check(self, scope: HTTPScope) -> None:
-        """Check that a request was meant for this server, and comes from no page but its own.
+        """Check that a request was meant for this server and does not come from another site's page.
 
         Raises:
             MalformedRequest: it has no `Host`, or several of them.
@@ -87,7 +86,7 @@ def _fields(scope: HTTPScope) -> _Fields:
 
 
 def _name_of(host: str) -> str | None:
-    """The name or address in a `Host`, in small letters and without port; None if it is malformed."""
+    """Return the name or address in a `Host`, in lower case and without port, or None if malformed."""
     match = _AUTHORITY.fullmatch(host)
     return match["name"] if match else None
 
@@ -106,10 +105,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_origin(origins: list[str], host: str, scheme: str) -> None:
-    """Refuse an `Origin` that is not the server's own.
+    """Refuse an `Origin` other than the server's own.
 
-    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page
-    loaded over HTTPS is the server's own as well, since TLS may end at a proxy in front.
+    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page loaded
+    over HTTPS counts as the server's own too, since TLS may end at a proxy in front.
     """
     for origin in origins:
         if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:
@@ -117,9 +116,9 @@ def _check_origin(origins: list[str], host: str, scheme: str) -> None:
 
 
 def _opens_a_page(scope: HTTPScope, fields: _Fields) -> bool:
-    """Whether the request follows another site's link to a page for people, opened as a whole page.
+    """Return whether the request follows another site's link to a page for people.
 
-    That is allowed: the page with the link can read nothing of the page that it opens.
+    That is allowed: the linking page can read nothing of the page that it opens.
     """
     opened = all(fields[name] == [value] for name, value in _OPENED.items())
     return opened and scope["method"] == "GET" and _PAGES.fullmatch(scope["path"]) is not None

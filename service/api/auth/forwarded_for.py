@@ -1,8 +1,7 @@
-"""Finds the address that a request came from, if it came through trusted proxies.
+"""Find the address that a request came from if it passed trusted proxies.
 
-Each proxy adds the address that it was called from at the end of `X-Forwarded-For`, but a client may
-send the header with any beginning. So the header is read from its end, as far as trusted proxies
-wrote it.
+Each proxy appends the address that called it to `X-Forwarded-For`, but a client may send the header
+with any beginning. So the header is read from its end, as far as trusted proxies wrote it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,17 +13,17 @@ from service.settings import IPAddress, IPNetwork
 
 _HEADER = b"x-forwarded-for"
 _HOP_BYTES_MAX = 64
-"""No address with a port is longer than this."""
+"""The maximum length of an address with a port."""
 
 
 class Proxies:
-    """The proxies in front of a server that are trusted to tell where a request came from."""
+    """The trusted proxies in front of a server."""
 
     def __init__(self, networks: Sequence[IPNetwork]) -> None:
         self._networks = networks
 
     def find_caller(self, scope: HTTPScope) -> None:
-        """If a request came from a trusted proxy, set its client to the last address that is no such proxy."""
+        """Set the client of a request from a trusted proxy to the last address that is not such a proxy."""
         client = scope.get("client") if self._networks else None
         nearest = _address_in(client[0].encode()) if client else None
         if nearest is None or not self._are_trusted(nearest):
@@ -33,7 +32,7 @@ class Proxies:
         scope["client"] = (str(caller), 0)
 
     def _caller(self, nearest: IPAddress, hops: Sequence[bytes]) -> IPAddress:
-        """The caller's address; hops before one that is no address are not believed."""
+        """Return the caller's address; hops before one that is not an address are not trusted."""
         caller = nearest
         for hop in reversed(hops):
             address = _address_in(hop)
@@ -49,13 +48,13 @@ class Proxies:
 
 
 def _hops(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The addresses in the header, the nearest last; several headers count as one (RFC 9110, 5.3)."""
+    """Return the addresses in the header, nearest last; several headers count as one (RFC 9110, 5.3)."""
     given = [value for name, value in headers if name == _HEADER]
     return b",".join(given).split(b",") if given else []
 
 
 def _address_in(hop: bytes) -> IPAddress | None:
-    """Parse an address that may be followed by a port; None if it is no address."""
+    """Parse an address that may be followed by a port, or return None."""
     if len(hop) > _HOP_BYTES_MAX or b"%" in hop:
         return None
     text = hop.decode("latin-1").strip()

@@ -1,8 +1,8 @@
-"""Lets a routed request in: finds out who makes it, and whether its caller may make it now.
+"""Admit a routed request: authenticate its caller, and check whether the caller may make it now.
 
-This is the first thing after routing. It comes before a body is read, before a request is forwarded
-to another worker, and before `fast_path.py`. A request that leads to no operation (404, 405) does
-not come here, since the document that lists all paths and methods is public.
+This is the first step after routing, before a body is read, before a request is forwarded to another
+worker, and before the handler is called. A request that leads to no operation (404, 405) does not get
+here, since the document that lists all paths and methods is public.
 """
 
 from functools import partial
@@ -14,20 +14,20 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from service.api.auth.authentication import Authentication
 from service.api.auth.csrf import BrowserCheck
 from service.api.auth.rate_limits import Rates
-from service.api.auth.throttle import AnonymousConcurrency
+from service.api.auth.throttle import AnonymousThrottle
 from service.api.http.context import context_of
 from service.api.http.permissions import ACCESS, Access, Public, check_access
 from service.api.http.request import refuse_unhonored
 from service.model.core.access import EVERYBODY
 
 
-class Entrance(msgspec.Struct, frozen=True):
+class RequestGuard(msgspec.Struct, frozen=True):
     """Litestar middleware that passes a request on only if its caller may make it now."""
 
     authentication: Authentication
     browsers: BrowserCheck
     rates: Rates
-    turns: AnonymousConcurrency
+    turns: AnonymousThrottle
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
         """Wrap the application, so that each request is checked."""

@@ -1,6 +1,6 @@
-"""Identifies callers by tokens that an identity provider has signed (OpenID Connect).
+"""Authenticate callers by tokens that an identity provider signed (OpenID Connect).
 
-The service only checks such tokens; signing in is between the caller and the provider.
+The service only verifies such tokens; signing in is between the caller and the provider.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")  # fmt: skip
-"""Signature algorithms with a private key that only the provider has, so none with a shared secret."""
+"""Signature algorithms with a private key that only the provider has; none with a shared secret."""
 LEEWAY_SECONDS = 30
 KEYS_KEPT_SECONDS = 3600.0
 KEYS_FETCHED_AFTER_SECONDS = 10.0
-"""The least time between two fetches of keys, however many tokens name unknown keys."""
+"""The minimum time between two fetches of keys, even if tokens name unknown keys."""
 FETCH_SECONDS_MAX = 5.0
-"""How long fetching the discovery document and the keys may take together."""
+"""How long fetching the discovery document and the keys may take in total."""
 VERIFIED_KEPT_SECONDS = 60.0
 VERIFIED_KEPT_MAX = 1000
 GROUPS_MAX = 1000
 NO_TYPE = "none"
-"""The type that a token without a type is said to have."""
+"""The type of a token that has none."""
 
 _log = logging.getLogger(__name__)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The bearer of a token, as the token names them."""
+    """The bearer of a token, as the token describes them."""
 
     name: str
     groups: tuple[str, ...]
@@ -46,7 +46,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class IdentityProvider:
-    """One issuer of tokens; its keys are fetched as they are needed."""
+    """An issuer of tokens, whose keys are fetched as needed."""
 
     def __init__(
         self, settings: Settings, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
@@ -86,12 +86,12 @@ class IdentityProvider:
         self._verified: dict[bytes, tuple[float, Identity]] = {}
 
     async def identity(self, token: str) -> Identity | None:
-        """The bearer of a token; None if the token is not valid.
+        """Return the bearer of a token, or None if the token is invalid.
 
-        If the token is signed with a key that is known already, this waits for nothing.
+        This does not wait if the signing key is known already.
 
         Raises:
-            IdentityProviderUnavailable: no keys of the provider could be fetched so far.
+            IdentityProviderUnavailable: the provider's keys have never been fetched successfully.
         """
         if token.count(".") != 2:  # noqa: PLR2004 - header, claims, signature
             return None
@@ -112,7 +112,7 @@ class IdentityProvider:
             await asyncio.wait([self._fetching])
 
     def _verify_by_known(self, token: str) -> Identity | None:
-        """Verify a token by the known keys; if they are old, new ones are fetched in the background."""
+        """Verify a token with the known keys, and refresh old keys in the background."""
         if self._keys is None:
             return None
         if self._clock.monotonic() - self._fetched_at >= KEYS_KEPT_SECONDS:
@@ -130,7 +130,7 @@ class IdentityProvider:
             return None
 
     def _check_purpose(self, type_: object, claims: Mapping[str, Any]) -> None:
-        """Check that a token is an access token and has the scopes that the settings demand.
+        """Check that a token is an access token with the scopes that the settings require.
 
         Raises:
             ValueError: the token is for something else, or lacks a scope.
@@ -163,7 +163,7 @@ class IdentityProvider:
         self._verified[digest] = (self._clock.monotonic(), identity)
 
     async def _have_newer_keys(self) -> bool:
-        """Fetch the keys again; returns False, without fetching, if they were fetched a moment ago."""
+        """Fetch the keys again; return False, without fetching, if they are fresh."""
         fetching = self._begin_to_fetch()
         if fetching is not None:
             await asyncio.wait([fetching])
@@ -172,7 +172,7 @@ class IdentityProvider:
         return fetching is not None
 
     def _begin_to_fetch(self) -> asyncio.Task[None] | None:
-        """Begin to fetch the keys unless they were just fetched; all who wait share one task."""
+        """Start fetching the keys unless they are fresh; all waiters share one task."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now = self._clock.monotonic()
@@ -216,17 +216,17 @@ async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _listed(groups: object) -> Sequence[object]:
-    """The groups as a sequence, since some providers send a single group as a string."""
+    """Return the groups as a sequence, since some providers send a single group as a string."""
     return groups if isinstance(groups, list) else [groups]
 
 
 def _type(told: str) -> str:
-    """A token's type in small letters without `application/`, which may be left out (RFC 7515)."""
+    """Return a token's type in lower case without `application/`, which is optional (RFC 7515)."""
     return told.strip().lower().removeprefix("application/")
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The words of `scope` (RFC 9068), or of `scp`, which some providers send instead, perhaps as a list."""
+    """Return the words of `scope` (RFC 9068), or of `scp`, which some providers send, maybe as a list."""
     told = claims.get("scope", claims.get("scp", ""))
     words = told.split() if isinstance(told, str) else _listed(told)
     return frozenset(each for each in words if isinstance(each, str))

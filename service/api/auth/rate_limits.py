@@ -1,7 +1,7 @@
-"""Limits how often callers may ask: a principal's requests and writes, an address's failed authentications.
+"""Limit the rates of callers: a principal's requests and writes, and an address's failed authentications.
 
 A request is counted after routing, since requests for public operations are not counted. It is
-counted by the worker where it arrived, and not once more by one to which it is forwarded.
+counted by the worker that receives it, and not again by one to which it is forwarded.
 """
 
 import logging
@@ -19,18 +19,18 @@ from service.api.http.problems import TooManyFailures, TooManyRequests
 from service.settings import Settings
 
 KEYS_MAX = 10_000
-"""How many principals and addresses are counted apart; beyond that the idlest are forgotten."""
+"""The most principals and addresses that are counted separately; the idlest are forgotten first."""
 TOLD_SECONDS = 60.0
-"""The least time between two lines in the log that one address fails too often."""
+"""The minimum time between two log lines about failures of one address."""
 SUBSCRIBER_PREFIX = 64
-"""The bits of an IPv6 address that belong to one subscriber, who can choose the others freely."""
+"""The bits of an IPv6 address that identify a subscriber, who can choose the rest freely."""
 
 _READS = frozenset({HttpMethod.GET, HttpMethod.HEAD, HttpMethod.OPTIONS})
 _log = logging.getLogger(__name__)
 
 
 class Limit(NamedTuple):
-    """How often something may happen: at most `amount` times at once, which takes `seconds` to recover."""
+    """A rate: at most `amount` at once, which takes `seconds` to recover."""
 
     what: str
     amount: int
@@ -38,18 +38,18 @@ class Limit(NamedTuple):
 
 
 class Buckets:
-    """Buckets that leak steadily: a limit of 10 in 10 s takes ten at once, then one a second.
+    """Leaky buckets: a limit of 10 in 10 s admits ten at once, then one a second.
 
-    Each key has one number, and beyond KEYS_MAX the oldest keys make room.
+    Each key takes one number; beyond KEYS_MAX the oldest keys are dropped.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._empty_at: dict[str, float] = {}
-        """The time when each bucket will be empty; the bucket that was hit last is at the end."""
+        """The time at which each bucket will be empty, most recently hit last."""
 
     def take(self, key: str, amount: int, seconds: float) -> bool:
-        """Put one into a bucket that holds `amount` and leaks that in `seconds`; return whether it fits."""
+        """Add one to a bucket that holds `amount` and leaks it in `seconds`; return whether it fits."""
         now = self._monotonic()
         empty_at = max(now, self._empty_at.pop(key, now))
         filled = empty_at + seconds / amount
@@ -60,7 +60,7 @@ class Buckets:
         return fits
 
     def seconds_until_it_fits(self, key: str, amount: int, seconds: float) -> float:
-        """Return how long a bucket has to leak until one more fits."""
+        """Return the seconds until one more fits."""
         full_for = self._empty_at.get(key, 0.0) - self._monotonic()
         return max(0.0, full_for + seconds / amount - seconds)
 
@@ -69,7 +69,7 @@ _ROUNDING = 1e-6
 
 
 class Rates:
-    """Counts the requests to one worker, and refuses callers that ask too often."""
+    """The rates of requests to one worker; refuses callers that exceed them."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -79,17 +79,17 @@ class Rates:
         self._requests = _a_second(settings.requests_per_second, "requests")
         self._writes = _a_second(settings.writes_per_second, "writes")
         self.bound_principals = bool(self._requests or self._writes)
-        """Whether known principals may ask too often; if not, their requests need not be counted."""
+        """Whether authenticated principals have limits at all."""
         self._told: dict[str, float] = {}
-        """By address, the time when it was last logged that it fails too often."""
+        """By address, the earliest time of the next log line about its failures."""
 
     def count(self, scope: HTTPScope, context: RequestContext) -> None:
         """Count a routed request of a principal, which may be unknown.
 
         Raises:
-            TooManyFailures: the caller is not known, and its address has failed too often. Known
-                callers from there pass, since many may share an address.
-            TooManyRequests: the principal asks, or writes, too often.
+            TooManyFailures: the caller is unknown, and its address has failed too often. Known callers at
+                that address pass, since many may share an address.
+            TooManyRequests: the principal exceeds a rate.
         """
         principal = context.principal
         if principal is None:
@@ -121,12 +121,12 @@ class Rates:
         return self._buckets.take(f"{limit.what}/{key}", limit.amount, limit.seconds)
 
     def _retry_after(self, limit: Limit, key: str) -> int:
-        """Return the whole seconds, at least one, after which it is worth trying again."""
+        """Return the whole seconds, at least one, after which to retry."""
         name = f"{limit.what}/{key}"
         return int(self._buckets.seconds_until_it_fits(name, limit.amount, limit.seconds)) + 1
 
     def _tell(self, source: str) -> None:
-        """Log that an address guesses tokens: once in a while, however fast it guesses."""
+        """Log that an address guesses tokens, at most once in TOLD_SECONDS."""
         now = self._monotonic()
         if now < self._told.get(source, 0.0):
             return
@@ -142,14 +142,14 @@ def _a_second(times: int, what: str) -> Limit | None:
 
 
 def _tries_to_authenticate(scope: HTTPScope) -> bool:
-    """Whether a request for an operation that is not public has credentials."""
+    """Return whether a request for an operation that is not public has credentials."""
     if isinstance(access_of(scope["route_handler"]), Public):
         return False
     return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def _subscriber(address: str) -> str:
-    """The part of an address that its subscriber cannot choose."""
+    """Return the part of an address that its subscriber cannot choose."""
     parsed = parsed_address(address.partition("%")[0])
     if parsed is None:
         return address

@@ -1,9 +1,9 @@
-"""Leaves out of answers what their caller may not see of a cluster.
+"""Redact what a caller may not see of a cluster.
 
-Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees the
-nodes, and of all else the objects in the namespaces that it may read. If a reason names a pod of
-another namespace, the answer says "a pod of another tenant" instead. A caller that may read all of
-a cluster gets its answers unchanged.
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees nodes,
+and otherwise only objects in namespaces that it may read. A reason that names a pod of another
+namespace says "a pod of another tenant" instead. A caller that may read the whole cluster gets
+answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -50,32 +50,32 @@ from service.scheduler.protocol.plans import (
 from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
-"""How many topology spread constraints the totals of a plan have at most."""
+"""The most topology spread constraints in the totals of a plan."""
 
 V = TypeVar("V", bound=ProposedVictims)
 
 Visibility = frozenset[str] | None
-"""The namespaces of a cluster that a caller may read; None means that it may read everything."""
+"""The namespaces of a cluster that a caller may read, or None for the whole cluster."""
 
 Visible = Callable[[], Awaitable[Visibility]]
-"""Returns what a caller may see at this moment."""
+"""Returns what a caller may see at present."""
 
 Current = Callable[[Principal], Awaitable[Principal | None]]
-"""Returns a principal with its present grants; None if it exists no longer."""
+"""Returns a principal with its current grants, or None if it no longer exists."""
 
 OTHER = "a pod of another tenant"
-"""The words that replace a reference to a pod that is not shown.
+"""The replacement for a reference to a hidden pod.
 
-`service.scheduler.decide.status.references` says how messages refer to objects.
+`service.scheduler.decide.status.references` describes how messages refer to objects.
 """
 
 A_VOLUME = "volume"
-"""The word that replaces the name of a PersistentVolume, which only those see who see everything."""
+"""The replacement for the name of a PersistentVolume, which only callers who see everything may see."""
 
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
-"""JSON with a reference has one of these, whichever client wrote it; other JSON is not decoded."""
+"""JSON with a reference contains one of these, whatever client wrote it; other JSON is not decoded."""
 _SHARED = (
     inter_pod_affinity.EXISTING,
     inter_pod_affinity.EXISTING_FULL,
@@ -83,7 +83,7 @@ _SHARED = (
     inter_pod_affinity.FULL,
     node_ports.REASON,
 )
-"""Reasons that may be due to pods which the caller may not see."""
+"""Reasons that may be due to hidden pods."""
 _PERHAPS = f" (it may be {OTHER})"
 
 
@@ -91,28 +91,28 @@ class Lists(Protocol):
     """Reads lists of objects of a kind."""
 
     def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects in batches, ordered by namespace and name."""
+        """Yield the objects in batches, ordered by namespace and name."""
         ...
 
 
 def visibility_of(request: ApiRequest) -> Visibility:
-    """What the caller of a request may see of the cluster in its path."""
+    """Return what the caller of a request may see of the cluster in its path."""
     caller = request.context.caller()
     return visibility_for(caller.principal, caller.cluster)
 
 
 def visibility_for(principal: Principal, cluster: str) -> Visibility:
-    """What a principal may see of a cluster."""
+    """Return what a principal may see of a cluster."""
     return principal.namespaces("read", cluster)
 
 
-def sight_of(request: ApiRequest, current: Current) -> Visible:
-    """A function that returns what a watcher may see, to be called for each batch of changes.
+def watch_scope(request: ApiRequest, current: Current) -> Visible:
+    """Return a function that returns what a watcher may see, to be called for each batch of changes.
 
-    A list and the changes after it make up the present state only for one set of namespaces. So a
-    watch ends if its caller may read other namespaces than when it began.
+    A list and the changes after it add up to the present state only for one set of namespaces. So a watch
+    ends once its caller may read other namespaces than when it began.
 
-    Raises (when asked):
+    Raises (when called):
         Forbidden: the caller may no longer read anything of the cluster.
         GrantsChanged: it may read other namespaces now.
         StorageUnavailable: the store cannot tell what it may read.
@@ -132,12 +132,12 @@ def sight_of(request: ApiRequest, current: Current) -> Visible:
     return visible
 
 
-def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
-    """Check that the caller may read an object; the namespace is "" if its path names none.
+def require_read(request: ApiRequest, kind: str, namespace: str, name: str) -> None:
+    """Check that the caller may read an object; the namespace is "" if the path names none.
 
     Raises:
-        Forbidden: the object is, or is in, a namespace that the caller may not read, or only those
-            see it who may read all of the cluster; whether it exists or not.
+        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible only
+            to callers who may read the whole cluster; whether it exists or not.
     """
     if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
@@ -145,59 +145,59 @@ def require_sight(request: ApiRequest, kind: str, namespace: str, name: str) -> 
         require(caller.principal, "read", caller.cluster, where)
 
 
-def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
-    """The rows of the objects that are shown, with bodies as `seen_body` leaves them."""
+def redact_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
+    """Return the visible rows, with bodies redacted by `redact_body`."""
     if visibility is None:
         return rows
     return [
-        replace(row, body=seen_body(visibility, row.kind, row.body))
+        replace(row, body=redact_body(visibility, row.kind, row.body))
         for row in rows
         if sees(visibility, row.kind, row.namespace, row.name)
     ]
 
 
-async def seen_batches(
+async def redacted_batches(
     lists: Lists, cluster: str, kind: str, wanted: Wanted, visibility: Visibility
 ) -> AsyncIterator[ObjectPage]:
-    """The objects of a list that are shown, in batches.
+    """Yield the visible objects of a list, in batches.
 
-    Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
-    of objects in other namespaces.
+    Namespaces are read one by one, so that neither time nor the number of batches hints at objects in
+    other namespaces.
     """
-    for part in seen_parts(kind, wanted, visibility):
+    for part in visible_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):
-            yield ObjectPage(page.head, seen_rows(visibility, page.rows))
+            yield ObjectPage(page.head, redact_rows(visibility, page.rows))
 
 
-def seen_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
-    """The parts of a list that are read one by one: one for each namespace, if not all are shown."""
+def visible_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
+    """Return the parts of a list to read one by one: one for each namespace unless all are visible."""
     if visibility is None or kind in EVERYBODYS:
         return [wanted]
     return _parts(kind, wanted, visibility)
 
 
-def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
-    """An object's manifest without references to pods that are not shown.
+def redact_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
+    """Return an object's manifest without references to hidden pods.
 
-    A cluster's configuration is left without the namespaces that are not shown.
+    A cluster's configuration is returned without hidden namespaces.
     """
     if visibility is None:
         return body
     if kind == CLUSTER_KIND:
-        return _seen_settings(visibility, body)
+        return _redact_settings(visibility, body)
     if kind not in ("Pod", "Event") or not any(each in body for each in _MAY_REFER):
         return body
     fields = msgspec.json.decode(body)
     told = [fields] if kind == "Event" else _conditions(fields)
     for each in told:
-        each["message"] = _nameless(each["message"], visibility)
+        each["message"] = _redact_message(each["message"], visibility)
     return msgspec.json.encode(fields)
 
 
-def seen_tag(visibility: Visibility, tag: str) -> str:
-    """The entity tag of an answer that differs for callers who see other namespaces.
+def visible_tag(visibility: Visibility, tag: str) -> str:
+    """Return the entity tag of an answer that depends on the visible namespaces.
 
-    It is weak for callers who do not see everything, so that no If-Match holds with it.
+    It is weak for callers who do not see everything, so that no If-Match succeeds with it.
     """
     if visibility is None:
         return tag
@@ -205,8 +205,8 @@ def seen_tag(visibility: Visibility, tag: str) -> str:
     return f'W/"{tag.removeprefix("W/").strip(chr(34))}-{sha256(names).hexdigest()[:16]}"'
 
 
-def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
-    """A configuration whose lists of namespaces name only those that are shown."""
+def redact_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
+    """Return a configuration whose lists of namespaces name only visible ones."""
     if visibility is None:
         return config
     return replace(
@@ -216,16 +216,16 @@ def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
     )
 
 
-def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
-    """The violations of pods that are shown; conflicting pods that are not shown are only counted."""
+def redact_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
+    """Return the violations of visible pods; conflicting hidden pods are only counted."""
     if visibility is None:
         return answer
     shown = [each for each in answer.items if each.namespace in visibility]
-    return replace(answer, items=[seen_violation(visibility, each) for each in shown])
+    return replace(answer, items=[redact_violation(visibility, each) for each in shown])
 
 
-def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
-    """A violation whose conflicting pods are named only if they are shown, and counted otherwise."""
+def redact_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
+    """Return a violation that names visible conflicting pods and counts hidden ones."""
     if visibility is None:
         return item
     named = [each for each in item.conflicts_with if each.namespace in visibility]
@@ -236,8 +236,8 @@ def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem
     return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
 
 
-def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
-    """What became of pods, without names of pods that are not shown."""
+def redact_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
+    """Return the results of a placement, without names of hidden pods."""
     if visibility is None:
         return answer
     group = answer.group
@@ -248,8 +248,8 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
     )
 
 
-def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
-    """A plan as it is told: the first of its steps, without those of pods that are not shown."""
+def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
+    """Return a plan's first steps, without those of hidden pods."""
     steps, unplaced = planned.steps, planned.unplaced
     if visibility is not None:
         shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
@@ -279,7 +279,7 @@ def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanA
 def _seen_unplaced(visibility: frozenset[str], each: Unplaced) -> Unplaced:
     return replace(
         each,
-        message=_seen_words(visibility, each.message),
+        message=_redact_reason(visibility, each.message),
         explanation=_seen_explanation(visibility, each.explanation),
     )
 
@@ -303,12 +303,12 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
         objectives=msgspec.UNSET
         if counted.objectives is None
-        else [_seen_objective(visibility, each) for each in counted.objectives],
+        else [_redact_objective(visibility, each) for each in counted.objectives],
     )
 
 
-def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
-    """What is about nodes is told to everybody, as the resources of nodes are."""
+def _redact_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
+    """Return an objective; what is about nodes is visible to everyone, as nodes' resources are."""
 
     def total(by_namespace: Mapping[str, int]) -> int:
         return sum(
@@ -324,44 +324,44 @@ def _seen_objective(visibility: Visibility, totals: ObjectiveTotals) -> Objectiv
     )
 
 
-def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
-    """The repairs of a pod; why it does not fit is told without names of pods that are not shown.
+def redact_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
+    """Return a pod's repairs, with reasons that do not name hidden pods.
 
-    Pods that go are only of namespaces that are shown: no others were sought.
+    Repairs only remove visible pods: no others were searched for.
     """
     if visibility is None or answer.message is None:
         return answer
-    return replace(answer, message=_seen_words(visibility, answer.message))
+    return replace(answer, message=_redact_reason(visibility, answer.message))
 
 
-def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
-    """How many pods fit; what ends it is told without names of pods that are not shown."""
+def redact_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
+    """Return a capacity whose limiting reason does not name hidden pods."""
     if visibility is None or answer.message is None:
         return answer
     return replace(
         answer,
-        message=_seen_words(visibility, answer.message),
+        message=_redact_reason(visibility, answer.message),
         explanation=_seen_explanation(visibility, answer.explanation),
     )
 
 
-def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
-    """A full or short explanation, without names of pods that are not shown."""
+def redact_explanation(visibility: Visibility, explanation: Any) -> Any:
+    """Return a full or short explanation, without names of hidden pods."""
     if visibility is None:
         return explanation
     return _seen_explanation(visibility, explanation)
 
 
-def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
-    """Why a pod does not fit a node, without names of pods that are not shown."""
+def redact_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
+    """Return why a pod does not fit a node, without names of hidden pods."""
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
-    return BindingRefused(_seen_words(visibility, error.detail), reasons)
+    return BindingRefused(_redact_reason(visibility, error.detail), reasons)
 
 
 def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
-    """Split a list into one part for each namespace that is shown; a list of namespaces has one part."""
+    """Split a list into one part for each visible namespace; a list of namespaces has one part."""
     if kind == _NAMESPACE or wanted.namespace is not None:
         return [wanted]
     after = wanted.after
@@ -374,10 +374,10 @@ def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wa
     return parts or [replace(wanted, namespace=max(visibility), after=(max(visibility), "~"))]
 
 
-def _seen_settings(visibility: Visibility, body: bytes) -> bytes:
-    """The settings that were given, as `seen_config` shows them but without adding defaults."""
+def _redact_settings(visibility: Visibility, body: bytes) -> bytes:
+    """Return the given settings as `redact_config` shows them, without adding defaults."""
     given = msgspec.json.decode(body)
-    shown = msgspec.to_builtins(seen_config(visibility, parse_config(given)))
+    shown = msgspec.to_builtins(redact_config(visibility, parse_config(given)))
     return msgspec.json.encode({setting: shown[setting] for setting in given})
 
 
@@ -390,8 +390,8 @@ def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
     ]
 
 
-def _nameless(message: str, visibility: frozenset[str]) -> str:
-    """The message, in which objects that are not shown are not named."""
+def _redact_message(message: str, visibility: frozenset[str]) -> str:
+    """Return the message without names of hidden objects."""
     return without_references(message, visibility.__contains__, _of_another)
 
 
@@ -399,9 +399,9 @@ def _of_another(kind: str) -> str:
     return f"a {kind.lower()} of another tenant"
 
 
-def _seen_words(visibility: frozenset[str], message: str) -> str:
-    """The message as `_nameless` makes it, with a note that reasons may be due to pods not shown."""
-    return _hedged(_nameless(message, visibility))
+def _redact_reason(visibility: frozenset[str], message: str) -> str:
+    """Return the message as `_redact_message` does, and note that reasons may be due to hidden pods."""
+    return _hedged(_redact_message(message, visibility))
 
 
 def _seen_result(visibility: frozenset[str], result: PlacementResult) -> PlacementResult:
@@ -409,16 +409,16 @@ def _seen_result(visibility: frozenset[str], result: PlacementResult) -> Placeme
         return result
     return replace(
         result,
-        message=result.message and _seen_words(visibility, result.message),
+        message=result.message and _redact_reason(visibility, result.message),
         explanation=_seen_explanation(visibility, result.explanation),
-        preemption=_seen_proposal(visibility, result.preemption)
+        preemption=_redact_proposal(visibility, result.preemption)
         if isinstance(result.preemption, Proposal)
         else result.preemption,
     )
 
 
-def _seen_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
-    """A proposal in which victims that are not shown are only counted."""
+def _redact_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
+    """Return a proposal in which hidden victims are only counted."""
     seen = _seen_victims(visibility, proposal)
     if not isinstance(proposal.candidates, dict):
         return seen
@@ -435,7 +435,7 @@ def _seen_victims(visibility: frozenset[str], proposed: V) -> V:
 
 
 def _seen_group(visibility: frozenset[str], group: GroupFailure) -> GroupFailure:
-    return replace(group, message=_seen_words(visibility, group.message))
+    return replace(group, message=_redact_reason(visibility, group.message))
 
 
 def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
@@ -443,14 +443,14 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
         case Explanation():
             return replace(
                 explanation,
-                bindings=_seen_bindings(explanation.bindings),
+                bindings=_redact_bindings(explanation.bindings),
                 filters={
                     plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
                     for plugin, nodes in explanation.filters.items()
                 },
-                message=explanation.message and _seen_words(visibility, explanation.message),
-                exemptions=_seen_exemptions(visibility, explanation.exemptions),
-                culprits=_seen_culprits(visibility, explanation.culprits),
+                message=explanation.message and _redact_reason(visibility, explanation.message),
+                exemptions=_redact_exemptions(visibility, explanation.exemptions),
+                culprits=_redact_culprits(visibility, explanation.culprits),
             )
         case Summary():
             return replace(
@@ -459,17 +459,17 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
                     plugin: {_hedged(reason): count for reason, count in counts.items()}
                     for plugin, counts in explanation.reasons.items()
                 },
-                message=explanation.message and _seen_words(visibility, explanation.message),
-                exemptions=_seen_exemptions(visibility, explanation.exemptions),
+                message=explanation.message and _redact_reason(visibility, explanation.message),
+                exemptions=_redact_exemptions(visibility, explanation.exemptions),
             )
         case _:
             return explanation
 
 
-def _seen_bindings(
+def _redact_bindings(
     bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
-    """What claims would get on each node; volumes, which are in no namespace, are not named."""
+    """Return what claims would get on each node; volumes, which have no namespace, are not named."""
     if bindings is msgspec.UNSET:
         return bindings
     return {
@@ -478,20 +478,20 @@ def _seen_bindings(
     }
 
 
-def _seen_exemptions(
+def _redact_exemptions(
     visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
 ) -> list[Exemption] | msgspec.UnsetType:
-    """The rules of the pod itself, and those of pods that are shown."""
+    """Return the rules of the pod itself and those of visible pods."""
     if listed is msgspec.UNSET:
         return listed
     shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
     return shown or msgspec.UNSET
 
 
-def _seen_culprits(
+def _redact_culprits(
     visibility: frozenset[str], culprits: list[Culprit] | msgspec.UnsetType
 ) -> list[Culprit] | msgspec.UnsetType:
-    """The culprits, of whose pods those that are not shown are only counted."""
+    """Return the culprits; hidden pods are only counted."""
     if culprits is msgspec.UNSET:
         return culprits
     return [_seen_culprit(visibility, each) for each in culprits]

@@ -1,4 +1,4 @@
-"""Keeps refusals in the audit: a few of each second with a row each, and the number of all others."""
+"""Record refusals in the audit: a few of each second with a row each, and the count of all others."""
 
 import asyncio
 import logging
@@ -14,27 +14,27 @@ from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10
-"""How many refusals of a second have a row of their own."""
+"""The refusals of a second that get rows of their own."""
 FLUSH_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
 
 class RefusalLog(Protocol):
-    """The audit, as far as it keeps refusals."""
+    """The part of the audit that stores refusals."""
 
     @property
     def enabled(self) -> bool:
-        """Whether the audit is kept at this moment."""
+        """Whether the audit is kept at present."""
         ...
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows to the chain of the server, or raise StorageUnavailable."""
+        """Append rows to the server's chain, or raise StorageUnavailable."""
         ...
 
 
 class Refusals:
-    """The refusals of one worker that are not stored yet; a process that dies loses them."""
+    """A worker's refusals that are not stored yet; they are lost if the process dies."""
 
     def __init__(self, audit: RefusalLog, clock: Clock) -> None:
         self._audit = audit
@@ -47,7 +47,7 @@ class Refusals:
         self._keeping = asyncio.Lock()
 
     def note(self, context: RequestContext, status: int, times: int = 1) -> None:
-        """Note that a request was answered; a refusal is stored within a second or so."""
+        """Note that a request was answered; a refusal is stored within about a second."""
         if status not in REFUSED or not self._audit.enabled:
             return
         if len(self._told) < TOLD_MAX:

@@ -1,25 +1,24 @@
-"""Requests of unknown callers take turns, so that any number of them leaves time for known callers."""
+"""Throttle requests of unknown callers, so that any number of them leaves time for known callers."""
 
 import asyncio
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 AT_A_TIME = 8
-"""How many requests of unknown callers are worked on at once.
+"""How many requests of unknown callers are served at once.
 
-This is enough that the database has work while some wait for it, and few enough to be no queue
-before other requests.
+That keeps the database busy while some wait for it, without becoming a queue before other requests.
 """
 
 TURN_SECONDS = 0.005
-"""The least time that a turn lasts, so that the process has time for known callers in between."""
+"""The minimum duration of a slot, so that the process has time for known callers in between."""
 
 
-class AnonymousConcurrency:
-    """The turns of one application. Create it for the event loop that uses it.
+class AnonymousThrottle:
+    """The slots of one application. Create it in the event loop that uses it.
 
-    An event loop resumes whoever is ready in the order in which they became so. If each of thousands of connections
-    has a request under way, each step of another request waits for a step of all of those.
+    An event loop resumes tasks in the order in which they became ready. If thousands of connections had a
+    request under way, each step of another request would wait for a step of all of those.
     """
 
     def __init__(self, at_a_time: int = AT_A_TIME, seconds: float = TURN_SECONDS) -> None:
@@ -27,9 +26,9 @@ class AnonymousConcurrency:
         self._seconds = seconds
 
     async def give(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on in its turn.
+        """Pass a request on once there is a slot for it.
 
-        The turn ends when the answer begins, so a client that reads slowly keeps no turn.
+        The slot is released when the answer begins, so a client that reads slowly holds none.
         """
         await self._turns.acquire()
         turn = _Turn(self._turns, self._seconds)
@@ -45,7 +44,7 @@ class AnonymousConcurrency:
 
 
 class _Turn:
-    """A turn that one request has, until it is ended."""
+    """A slot that one request holds until it ends."""
 
     def __init__(self, turns: asyncio.Semaphore, seconds: float) -> None:
         self._turns = turns

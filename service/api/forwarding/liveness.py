@@ -1,4 +1,4 @@
-"""Tells which workers of a server run: each holds a lock that ends with its process in any case."""
+"""Which workers of a server run: each holds a lock that is released when its process ends."""
 
 import fcntl
 from pathlib import Path
@@ -7,7 +7,7 @@ from service.api.forwarding.peer_names import id_in
 
 
 class Liveness:
-    """It holds this worker's lock and tests those of others, in a folder that only they share."""
+    """This worker's lock, and a test of others', in a folder that only they share."""
 
     def __init__(self, folder: Path, own: str) -> None:
         self._folder = folder
@@ -15,7 +15,7 @@ class Liveness:
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def lives(self, worker: str) -> bool:
-        """Whether a worker of this server is running, or has only just ended."""
+        """Return whether a worker of this server is running, or has only just ended."""
         try:
             file = _file_of(self._folder, worker).open("rb")
         except FileNotFoundError:
@@ -29,7 +29,7 @@ class Liveness:
         return False
 
     def end(self) -> None:
-        """Give up the lock, so that this worker counts as dead from now on."""
+        """Release the lock, so that this worker counts as dead."""
         Path(self._file.name).unlink(missing_ok=True)
         self._file.close()
 

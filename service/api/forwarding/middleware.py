@@ -1,4 +1,4 @@
-"""Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
+"""Forward requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -34,17 +34,17 @@ from service.model.core.access import ADMIN, Principal
 from service.scheduler.ownership.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
-"""A request with a larger body is decided by the worker where it arrives."""
+"""A request with a larger body is decided by the worker that received it."""
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
-"""These headers are not forwarded; the principal that they proved is sent in their place."""
+"""Headers that are not forwarded; the principal that they authenticated is sent instead."""
 ITSELF = Principal("moorage", (ADMIN,))
-"""Who makes the requests that workers make of each other by themselves."""
+"""The caller of requests that workers make of each other on their own."""
 _OF_PACKED = frozenset({b"content-encoding", b"content-length"})
-"""These headers are about a body as it arrived, which is unpacked from here on."""
+"""Headers about a body as it arrived, before it was decompressed."""
 
 
 class ForwardingMiddleware:
-    """Litestar middleware that forwards requests, but for streams (NDJSON, watches) and reads of tables."""
+    """Litestar middleware that forwards requests, except streams (NDJSON, watches) and reads of tables."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ForwardingMiddleware:
                 answer = await self._ask(app, scope, receive, holder, client)
             finally:
                 client.end()
-            context_of(scope).holding.changes_nothing |= answer.changes_nothing
+            context_of(scope).reservation.changes_nothing |= answer.changes_nothing
             await _send(send, answer)
 
         return forwarding
@@ -110,7 +110,7 @@ class ForwardingMiddleware:
         asking = _Asking(self, client)
 
         async def instead() -> ForwardedAnswer:
-            """Have whoever has taken the holder's place decide it, so that not all do at once."""
+            """Let the holder's successor decide it, so that not every worker does."""
             successor = await self._cluster_owners.elsewhere(cluster)
             if successor is None or successor == holder:
                 return await here()
@@ -127,7 +127,7 @@ class ForwardingMiddleware:
     ) -> ForwardedAnswer:
         """Ask another worker as `SocketPeers.ask` does, and count the outcome.
 
-        If it has passed the cluster on, the one that has it now is asked instead, and nobody else.
+        If it has passed the cluster on, ask the new holder, and no other worker after that.
         """
         try:
             return await self._ask_one(holder, request, repeat, client)
@@ -139,7 +139,7 @@ class ForwardingMiddleware:
             return await self._ask_one(passed.holder, request, repeat, client)
 
     async def prepare(self, worker: str, cluster: str) -> bool:
-        """Have another worker load a cluster into its memory; return whether it has."""
+        """Make another worker load a cluster into memory; return whether it has."""
         request = ForwardedRequest(
             method="GET",
             path=(path := f"/v1/clusters/{cluster}/namespaces/default/resourcequotas"),
@@ -193,11 +193,11 @@ class _Asking:
 async def decide_forwarded(
     app: ASGIApp, request: ForwardedRequest, left: Left = never, *, spans: Spans | None = None
 ) -> ForwardedAnswer:
-    """The answer of this worker's application to a request that another worker forwarded.
+    """Return this worker's answer to a request that another worker forwarded.
 
-    `left` returns once the client of the other worker has left.
+    `left` returns once the client of the other worker has disconnected.
 
-    With `spans`, its parts are below the span that the other worker's request has.
+    With `spans`, the request's parts are children of the other worker's span.
     """
     scope: Any = {
         "type": "http",
@@ -226,15 +226,15 @@ async def decide_forwarded(
 
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes, left: Left) -> ForwardedAnswer:
-    """The answer of this worker when no other answered; its handler reads the body once more."""
-    context_of(scope).holding.give_back(len(body))
+    """Return this worker's answer because no other gave one; the handler reads the body again."""
+    context_of(scope).reservation.release(len(body))
     return await answer_of(app, scope, body, left)
 
 
 async def answer_of(
     app: ASGIApp, scope: HTTPScope, body: bytes, left: Left = never
 ) -> ForwardedAnswer:
-    """An application's whole answer to a request whose body is known, for a client that may leave."""
+    """Return an application's complete answer to a request with a known body."""
     incoming: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
     start: dict[str, Any] = {}
     pieces: list[bytes] = []

@@ -1,10 +1,10 @@
-"""Connects workers of different servers: HTTP over TCP or TLS, which then carries frames.
+"""Connections between workers of different servers: HTTP over TCP or TLS, upgraded to frames.
 
-A worker that forwards requests opens one connection to each worker of another server. It begins as
-an HTTP request that asks for another protocol (RFC 9110, 7.8) and proves by the servers' common
-secret that it comes from a server; with certificates, both sides prove that by TLS as well. What
-follows are the frames of `service.api.forwarding.transport`. Nobody else is listened to, so a
-client can neither forward a request nor say who makes it.
+A worker that forwards requests opens one connection to each worker of another server. It begins as an
+HTTP request that asks for another protocol (RFC 9110, 7.8) and proves with the servers' shared secret
+that it comes from a server; with certificates, both sides also authenticate by TLS. The frames of
+`service.api.forwarding.transport` follow. No other client is accepted, so clients can neither forward
+a request nor claim who makes it.
 """
 
 import asyncio
@@ -37,23 +37,23 @@ from service.runtime.keepalive import keep_alive
 from service.settings import InvalidSettings, Settings
 
 PROTOCOL = "moorage-forwarding-2"
-"""Its number rises with every change of the frames, as servers of two versions may meet."""
+"""The protocol and its version, which rises with every change of frames, since versions may meet."""
 HANDSHAKE_SECONDS_MAX = 2.0
-"""How long a connection may take until it has told who it is."""
+"""How long a connection may take to authenticate."""
 HANDSHAKES_MAX = 100
-"""How many connections may be waiting to be let in; further ones are closed."""
+"""How many connections may be authenticating; more are closed."""
 GONE_MAX = 1_000
-"""How many workers are remembered that have ended."""
+"""How many ended workers are remembered."""
 REFUSED_SECONDS = 10.0
-"""How long a worker counts as ended at whose address nobody listened: something between may have refused."""
+"""How long a worker counts as ended after its address refused a connection, which a middlebox may have done."""
 VANISHED_SECONDS = 10
-"""How long what was sent may stay without an acknowledgment of the other machine."""
+"""How long sent data may remain unacknowledged by the other machine."""
 SPARE_PORTS = 1
-"""How many ports there are beyond one for each worker: a worker may begin before another one ends."""
+"""Ports in addition to one for each worker, since a worker may start before another has ended."""
 RENEWAL_LOOK_SECONDS = 5.0
-"""How often a worker looks whether the files of its certificates were written anew."""
+"""How often a worker checks whether its certificate files have changed."""
 TOLD_SECONDS = 10.0
-"""How often the log tells of connections that were refused."""
+"""The minimum time between log lines about refused connections."""
 
 _END = b"\r\n\r\n"
 _log = logging.getLogger(__name__)
@@ -63,14 +63,14 @@ Serve = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 
 
 class Certificates(NamedTuple):
-    """TLS of both directions, each of which asks the other side for its certificate."""
+    """TLS contexts of both directions, each of which requires the peer's certificate."""
 
     listening: ssl.SSLContext
     connecting: ssl.SSLContext
 
 
 class Servers:
-    """The workers of other servers: how this worker lets them in, and how it reaches them."""
+    """The workers of other servers: how this worker accepts them, and how it reaches them."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class Servers:
         host: str | None = None,
         certificates: Certificates | None = None,
     ) -> None:
-        """`first` is the address of the server's first worker; each further one has the next port.
+        """`first` is the address of the server's first worker; each further worker has the next port.
 
-        `server_id` is what all workers of this server have in common, and no others, not even
-        those of a server that had its address before. `host` is the address to listen on, if it is another one.
+        `server_id` is shared by all workers of this server and no others, not even those of a server that had
+        its address before. `host` is the address to listen on, if different.
 
         Raises:
             OSError: none of the ports is free, or this machine has no such address.
@@ -97,24 +97,24 @@ class Servers:
         self._socket = _listening(host or first.host, ports)
         self._own_id, self._server_id = own_id, server_id
         self.own = name_of(own_id, server_id, Address(first.host, self._socket.getsockname()[1]))
-        """The name of this worker."""
+        """This worker's name."""
         self._gone: dict[str, float] = {}
-        """Until when each worker counts as ended."""
+        """Until when each ended worker counts as ended."""
         self._server: asyncio.Server | None = None
         self._accept: Serve | None = None
         self._handshakes = 0
         self._told_at = float("-inf")
 
     def is_here(self, name: str) -> bool:
-        """Whether a worker belongs to this server, so that its socket is in the private folder."""
+        """Return whether a worker belongs to this server, so that its socket is in the private folder."""
         return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:
-        """Whether a worker of another server is known to have ended."""
+        """Return whether a worker of another server is known to have ended."""
         return self._gone.get(name, float("-inf")) > asyncio.get_running_loop().time()
 
     async def listen(self, serve: Serve) -> None:
-        """Have `serve` talk to the workers of other servers that connect."""
+        """Serve workers of other servers that connect."""
 
         async def accept(reader: StreamReader, writer: StreamWriter) -> None:
             _notice_a_vanished_machine(writer)
@@ -126,7 +126,7 @@ class Servers:
         self._server = await self._listen()
 
     async def renew(self, certificates: Certificates) -> None:
-        """Use other certificates for new connections, of which none is missed; the open ones stay open."""
+        """Use other certificates for new connections; open connections stay open, and none is missed."""
         self._certificates = certificates
         before = self._server
         if before is not None:
@@ -134,7 +134,7 @@ class Servers:
             before.close()
 
     def stop_listening(self) -> None:
-        """Accept no new connections; the open ones stay open."""
+        """Accept no new connections; open connections stay open."""
         self._socket.close()
         if self._server is not None:
             self._server.close()
@@ -143,7 +143,7 @@ class Servers:
         """Open a connection to a worker of another server, ready for frames.
 
         Raises:
-            Unreachable: the worker has ended, does not let this server in, or is of another version.
+            Unreachable: the worker has ended, rejects this server, or has another version.
             OSError: there is no connection.
         """
         address = address_in(name)
@@ -188,7 +188,7 @@ class Servers:
     async def _introduce(
         self, worker_id: str, address: Address, reader: StreamReader, writer: StreamWriter
     ) -> int:
-        """Ask to be let in; return the status of the answer."""
+        """Request the protocol upgrade; return the status of the answer."""
         connection = h11.Connection(h11.CLIENT)
         request = h11.Request(
             method="GET",
@@ -209,7 +209,7 @@ class Servers:
         return answer.status_code
 
     def _forget(self, name: str, seconds: float) -> None:
-        """Remember for so long that a worker has ended."""
+        """Remember for a while that a worker has ended."""
         self._gone.pop(name, None)
         self._gone[name] = asyncio.get_running_loop().time() + seconds
         if len(self._gone) > GONE_MAX:
@@ -254,7 +254,7 @@ class Servers:
 
 
 def servers_of(settings: Settings, own_id: str) -> Servers | None:
-    """What the settings say of other servers; None if requests are not forwarded between servers.
+    """Return the other servers that the settings describe, or None if servers do not forward to each other.
 
     Raises:
         InvalidSettings: the address cannot be listened on, or a certificate cannot be used.
@@ -278,10 +278,10 @@ def servers_of(settings: Settings, own_id: str) -> Servers | None:
 
 
 def certificates_of(settings: Settings) -> Certificates | None:
-    """The certificates of servers that the settings name; None if they name none.
+    """Return the peers' certificates that the settings name, or None.
 
     Raises:
-        InvalidSettings: a file cannot be read, or is no certificate or key.
+        InvalidSettings: a file cannot be read, or is not a certificate or key.
     """
     if settings.peer_certificate is None or settings.peer_authorities is None:
         return None
@@ -301,7 +301,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
 
 
 class ReplacedCertificates:
-    """Has a worker use renewed certificates for the connections that it opens and accepts from then on."""
+    """Makes a worker use renewed certificates for connections from then on."""
 
     def __init__(self, servers: Servers, settings: Settings) -> None:
         self._servers = servers
@@ -310,13 +310,13 @@ class ReplacedCertificates:
         self._files = CertificateFiles(Path(file) for file in named if file is not None)
 
     async def run(self) -> None:
-        """Look again and again, until this is cancelled."""
+        """Check for renewed certificates until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(RENEWAL_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Look once whether the files were written since the last look; raises nothing."""
+        """Check once whether the files have changed; raises nothing."""
         try:
             if not self._files.have_changed():
                 return
@@ -329,7 +329,7 @@ class ReplacedCertificates:
 
 
 def _listening(host: str, ports: range) -> socket.socket:
-    """Listen at the first port that is free."""
+    """Listen on the first port that is free."""
     [(family, _, _, _, _), *_] = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     for port in ports[:-1]:
         with suppress(OSError):
@@ -338,7 +338,7 @@ def _listening(host: str, ports: range) -> socket.socket:
 
 
 def _notice_a_vanished_machine(writer: StreamWriter) -> None:
-    """Have the system end a connection on which nothing comes through any more, which pings cannot tell."""
+    """Make the system end a dead connection, which pings cannot detect."""
     keep_alive(
         writer.get_extra_info("socket"),
         idle_seconds=VANISHED_SECONDS,
@@ -367,5 +367,5 @@ def _answer(connection: h11.Connection, status: HTTPStatus) -> bytes:
 
 
 def _is_equal(given: bytes, expected: bytes) -> bool:
-    """Compare in a time that depends on neither of the two."""
+    """Compare in constant time."""
     return hmac.compare_digest(hashlib.sha256(given).digest(), hashlib.sha256(expected).digest())

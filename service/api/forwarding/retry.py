@@ -1,14 +1,14 @@
-"""Defines what happens if the worker that a request is forwarded to does not answer (P19).
+"""What happens if the worker to which a request is forwarded does not answer (P19).
 
 Forwarding only avoids races: a worker that cannot reach the other one decides by itself, and the
-swap of the head keeps the log right. But no request may take effect twice, or be answered with a
-refusal and take effect after all. So, once the other worker may have begun,
+compare-and-swap of the head keeps the log right. But no request may take effect twice, or be refused
+and take effect after all. So, once the other worker may have begun,
 
-- what changes nothing is decided here,
-- what has an idempotency key is decided here too, under that key: if the other one has committed
-  it, its record answers; if it still tries, only one of the two commits (P11). A refusal alone is
-  not recorded, so it is no verdict while the other may go on: the outcome is unknown;
-- of anything else the outcome is unknown (P4).
+- a request that changes nothing is decided here,
+- one with an idempotency key is decided here too, under that key: if the other worker has committed
+  it, its record answers; if it is still trying, only one of the two commits (P11). A refusal is not
+  recorded, so it proves nothing while the other worker may continue: the outcome is unknown;
+- the outcome of any other request is unknown (P4).
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from service.model.core.errors import OutcomeUnknown
 Repeat = Literal["Safe", "Keyed", "Never"]
 """Whether a request may be decided again.
 
-It may if it changes nothing (`Safe`) or has an idempotency key (`Keyed`), and else never.
+It may if it changes nothing (`Safe`) or has an idempotency key (`Keyed`), and never otherwise.
 """
 
 
@@ -28,7 +28,7 @@ class Unreachable(Exception):  # noqa: N818 - a finding, not a failure
 
 
 class OtherOwner(Unreachable):
-    """The other worker has passed the cluster on, and says to whom."""
+    """The other worker has passed the cluster on, and names the new owner."""
 
     def __init__(self, holder: str) -> None:
         super().__init__(holder)
@@ -37,11 +37,11 @@ class OtherOwner(Unreachable):
 
 
 class AnswerLost(Exception):  # noqa: N818
-    """The other worker may have begun, may still go on, and has not answered."""
+    """The other worker may have begun, may still continue, and has not answered."""
 
 
 class Reply(Protocol):
-    """An answer to a request, whichever worker gave it."""
+    """An answer to a request, from any worker."""
 
     @property
     def refused(self) -> bool:
@@ -59,9 +59,9 @@ class Peers(Protocol[Request_contra, Told_co]):
     """The other workers of this server."""
 
     async def ask(self, holder: str, request: Request_contra, repeat: Repeat) -> Told_co:
-        """Have the worker `holder` decide a request, which it does not forward again.
+        """Make the worker `holder` decide a request, which it does not forward again.
 
-        A request that may be repeated does not wait long for a worker that stands still.
+        A request that may be repeated does not wait long for an unresponsive worker.
 
         Raises:
             Unreachable: the other worker has not begun, and never will.
@@ -77,10 +77,10 @@ async def forward(
     repeat: Repeat,
     here: Callable[[], Awaitable[Answered]],
 ) -> Answered:
-    """The answer of the worker `holder`, or the one decided `here` if that worker gives none.
+    """Return the answer of the worker `holder`, or the one decided `here` if that worker gives none.
 
     Raises:
-        OutcomeUnknown: the answer got lost, and the request must not simply be decided again.
+        OutcomeUnknown: the answer was lost, and the request must not be decided again.
     """
     try:
         return await peers.ask(holder, request, repeat)

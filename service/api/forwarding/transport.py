@@ -1,9 +1,9 @@
-"""Carries requests and answers between workers: those of a server, over sockets in a private folder.
+"""Carry requests and answers between workers of a server, over sockets in a private folder.
 
-Each worker listens on a socket named after itself, and keeps one connection to each worker that it
-forwards requests to. On a connection, requests and answers pass in any order, as frames: four bytes
-of length, then MessagePack. A large answer is sent in parts, with other frames in between. Between
-workers of different servers the same frames pass (`service.api.forwarding.peer_connections`).
+Each worker listens on a socket named after itself, and keeps one connection to each worker to which
+it forwards requests. Requests and answers interleave on a connection as frames: four bytes of
+length, then MessagePack. A large answer is sent in parts, with other frames in between. The same
+frames are used between workers of different servers (`service.api.forwarding.peer_connections`).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from service.api.forwarding.retry import (
     Repeat,
     Unreachable,
 )
-from service.api.http.byte_budget import Budget, Holding
+from service.api.http.byte_budget import Budget, ByteReservation
 from service.api.http.context import SubrequestTerms
 from service.api.http.disconnect import Left
 from service.api.http.problems import TooManyBytes
@@ -38,23 +38,23 @@ from service.scheduler.protocol.clients import Client
 SOCKET_PATH_BYTES_MAX = 100
 """The longest path of a socket that all systems accept."""
 FRAME_BYTES_MAX = 64 * 1024 * 1024
-"""A request that takes more, with all that belongs to it, is not forwarded."""
+"""A request that takes more, with everything that belongs to it, is not forwarded."""
 PART_BYTES_MAX = 1024 * 1024
-"""The most of an answer's body in one frame, so that pings and other answers need not wait long."""
+"""The most bytes of an answer in one frame, so that pings and other answers need not wait long."""
 CONNECT_SECONDS_MAX = 0.5
-"""How long a connection to another worker may take, to another server with all that it begins with."""
+"""How long connecting to another worker may take; to another server, including the handshake."""
 RECONNECT_SECONDS = 0.25
-"""How long nobody tries to reach a worker again that could not be reached."""
+"""How long to wait before connecting again to a worker that could not be reached."""
 PING_SECONDS = 0.25
 PINGS_UNANSWERED_MAX = 4
-"""A worker that leaves so many pings unanswered stands still: no healthy one is held up so long."""
+"""A worker that leaves this many pings unanswered counts as unresponsive."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 _log = logging.getLogger(__name__)
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request with its complete body, without the credentials by which its caller was identified."""
+    """A request with its complete body, without the credentials that authenticated its caller."""
 
     method: str
     path: str
@@ -66,11 +66,11 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     address: str = ""
     request_id: str = ""
     terms: SubrequestTerms | None = None
-    """What it knows besides, if another request has made it."""
+    """The terms of a server's own request."""
 
 
 def cluster_in(request: ForwardedRequest) -> str:
-    """The name of the cluster that a request is about; empty if there is none."""
+    """Return the name of the cluster that a request is about, or ""."""
     parts = request.path.split("/", 4)
     return parts[3] if len(parts) > 3 and parts[2] == "clusters" else ""  # noqa: PLR2004
 
@@ -82,7 +82,7 @@ class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
     headers: Headers
     body: bytes
     changes_nothing: bool = False
-    """Whether the request changed nothing, so that its answer may be refused if there is no room."""
+    """Whether the request changed nothing, so that its answer may be refused for lack of room."""
 
     @property
     def refused(self) -> bool:
@@ -96,7 +96,7 @@ class _Ask(msgspec.Struct, frozen=True, array_like=True, tag="?"):
 
 
 class _Left(msgspec.Struct, frozen=True, array_like=True, tag="-"):
-    """The client that waits for this answer has left; an answer is still expected."""
+    """The client that waits for this answer has disconnected; an answer is still expected."""
 
     number: int
 
@@ -104,11 +104,11 @@ class _Left(msgspec.Struct, frozen=True, array_like=True, tag="-"):
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
     answer: ForwardedAnswer | None
-    """The answer; None if the request was not begun, since this worker is about to stop."""
+    """The answer, or None if the request was not begun because this worker is stopping."""
     more: bool = False
     """Whether more parts of the answer's body follow."""
     holder: str = ""
-    """Without an answer: the worker to which this one has passed the cluster on."""
+    """If there is no answer: the worker to which this one has passed the cluster on."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
@@ -134,13 +134,13 @@ _requests = msgspec.msgpack.Decoder(_Ask | _Left | _Ping)
 _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
 Decide = Callable[[ForwardedRequest, Left], Awaitable[ForwardedAnswer]]
-"""Decides a request whose client may leave."""
+"""Decides a request whose client may disconnect."""
 PassedTo = Callable[[str], str | None]
-"""Returns the worker to which this one has passed a cluster on; None: it decides the cluster's requests."""
+"""Returns the worker to which this one has passed a cluster on, or None if it still decides for it."""
 
 
 def socket_of(folder: Path, worker: str) -> Path:
-    """The path of the socket on which a worker listens.
+    """Return the path of the socket on which a worker listens.
 
     Raises:
         ValueError: the path would be longer than systems allow.
@@ -169,7 +169,6 @@ class Listener:
         """The open connections from other workers."""
 
     async def start(self) -> None:
-        """Listen."""
         self._server = await asyncio.start_unix_server(self.serve, self._path)
 
     async def close(self) -> None:
@@ -183,12 +182,12 @@ class Listener:
         self._path.unlink(missing_ok=True)
 
     def stop_listening(self) -> None:
-        """Accept no new connections; the open ones stay open."""
+        """Accept no new connections; open connections stay open."""
         if self._server is not None:
             self._server.close()
 
     async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Decide what comes over a connection, until its end."""
+        """Decide the requests that arrive over a connection, until its end."""
         self.connections.add(writer)
         left: dict[int, asyncio.Event] = {}
         try:
@@ -214,7 +213,7 @@ class Listener:
             writer.close()
 
     def _begin(self, writer: StreamWriter, ask: _Ask, left: dict[int, asyncio.Event]) -> None:
-        """Begin to decide a request, with an event in `left` that is set if its client leaves."""
+        """Begin to decide a request; its event in `left` is set if its client disconnects."""
         left[ask.number] = asyncio.Event()
         task = asyncio.create_task(self._answer(writer, ask, left[ask.number]))
         self.deciding.add(task)
@@ -224,14 +223,14 @@ class Listener:
 
     async def _answer(self, writer: StreamWriter, ask: _Ask, left: asyncio.Event) -> None:
         frames: Iterable[_Answer | _Part | _Lost]
-        with closing(Holding(self._budget)) as holding:
+        with closing(ByteReservation(self._budget)) as reservation:
             try:
                 answer = await self._decide(ask.request, partial(_wait_for, left))
             except Exception:  # noqa: BLE001 - a bug must not end the connection
                 _log.exception("A request of another worker failed.")
                 frames = [_Lost(ask.number)]
             else:
-                holding.overdraw(len(answer.body))  # the answer had room when it was made
+                reservation.overdraw(len(answer.body))  # the answer had room when it was made
                 frames = _in_parts(ask.number, answer)
             with suppress(OSError):
                 for frame in frames:
@@ -240,9 +239,9 @@ class Listener:
 
 
 class SocketPeers:
-    """Asks other workers: those of this server, and with `servers` also those of others.
+    """Asks other workers: those of this server, and with `servers` also those of other servers.
 
-    Create it within the event loop that uses it.
+    Create it in the event loop that uses it.
     """
 
     def __init__(
@@ -266,9 +265,9 @@ class SocketPeers:
         repeat: Repeat,
         client: Client | None = None,
     ) -> ForwardedAnswer:
-        """Have another worker decide a request, as `service.api.forwarding.retry.Peers` demands.
+        """Make another worker decide a request, as `service.api.forwarding.retry.Peers` specifies.
 
-        If the client leaves, that worker is told, so that it can end a long decision.
+        If the client disconnects, that worker is notified, so that it can end a long decision.
 
         Raises:
             TooManyBytes: this process has no room for the answer, and the request changed nothing.
@@ -276,7 +275,7 @@ class SocketPeers:
         peer = self._peers.get(holder)
         if peer is None:
             self._forget_the_dead()
-            peer = self._peers[holder] = _Peer(self._way_to(holder), self._budget)
+            peer = self._peers[holder] = _Peer(self._route_to(holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
                 return await peer.ask(request, client, may_repeat=repeat != "Never")
@@ -284,26 +283,26 @@ class SocketPeers:
             raise AnswerLost from None
 
     def answers(self, worker: str) -> bool:
-        """Whether a worker answers, or has not been asked of late; False: it stands still."""
+        """Return False if a worker is unresponsive; True also if it has not been asked lately."""
         peer = self._peers.get(worker)
         return peer is None or not peer.is_silent
 
     async def close(self) -> None:
-        """Close all connections; requests that still wait for an answer get AnswerLost."""
+        """Close all connections; requests that still wait for an answer raise AnswerLost."""
         for peer in list(self._peers.values()):
             await peer.close()
 
-    def _way_to(self, holder: str) -> "_Way":
+    def _route_to(self, holder: str) -> "_Route":
         if self._servers is None or self._servers.is_here(holder):
-            return _SocketWay(socket_of(self._folder, holder))
-        return _ServerWay(self._servers, holder)
+            return _SocketRoute(socket_of(self._folder, holder))
+        return _ServerRoute(self._servers, holder)
 
     def _forget_the_dead(self) -> None:
         self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
 
 
 class _Waiting:
-    """A request that waits for its answer, with the parts that have come; it holds their bytes."""
+    """A request that waits for its answer; it holds the bytes of the parts that have arrived."""
 
     def __init__(self, budget: Budget, client: Client | None, *, may_repeat: bool) -> None:
         self._client = client
@@ -311,10 +310,10 @@ class _Waiting:
         self.may_repeat = may_repeat
         self._start: ForwardedAnswer | None = None
         self._parts: list[bytes] = []
-        self._holding = Holding(budget)
+        self._reservation = ByteReservation(budget)
 
     def hear(self, frame: _Answer | _Part | _Lost) -> None:
-        """Take a frame of the answer; once the answer is refused, the frames that follow are dropped."""
+        """Take a frame of the answer; once the answer is refused, later frames are dropped."""
         if self.answer.done():
             return
         if isinstance(frame, _Lost):
@@ -330,7 +329,7 @@ class _Waiting:
     def _add(self, part: bytes, *, more: bool) -> None:
         assert self._start is not None
         try:
-            self._holding.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
+            self._reservation.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
         except TooManyBytes as error:
             self.answer.set_exception(error)
             return
@@ -339,32 +338,32 @@ class _Waiting:
             self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
 
     def has_just_left(self) -> bool:
-        """Return True once, when the client has left."""
+        """Return True once, when the client has disconnected."""
         if self._client is None or not self._client.has_left():
             return False
         self._client = None
         return True
 
     def close(self) -> None:
-        """Give back the bytes held, since nobody waits for the answer any more."""
-        self._holding.close()
+        """Release the bytes held, since nobody waits for the answer any more."""
+        self._reservation.close()
 
 
-class _Way(Protocol):
-    """How another worker is reached."""
+class _Route(Protocol):
+    """How to reach another worker."""
 
     async def connect(self) -> tuple[StreamReader, StreamWriter]:
-        """Open a connection; raises Unreachable or OSError if there is none."""
+        """Open a connection, or raise Unreachable or OSError."""
         ...
 
     @property
     def exists(self) -> bool:
-        """Whether the worker may be running."""
+        """Return whether the worker may be running."""
         ...
 
 
-class _SocketWay:
-    """The way to a worker of this server."""
+class _SocketRoute:
+    """How to reach a worker of this server."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -377,8 +376,8 @@ class _SocketWay:
         return self._path.exists()
 
 
-class _ServerWay:
-    """The way to a worker of another server."""
+class _ServerRoute:
+    """How to reach a worker of another server."""
 
     def __init__(self, servers: Servers, holder: str) -> None:
         self._servers = servers
@@ -393,10 +392,10 @@ class _ServerWay:
 
 
 class _Peer:
-    """Another worker, and the connection to it."""
+    """Another worker and the connection to it."""
 
-    def __init__(self, way: _Way, budget: Budget) -> None:
-        self._way = way
+    def __init__(self, route: _Route, budget: Budget) -> None:
+        self._route = route
         self._budget = budget
         self._time = asyncio.get_running_loop().time
         self._numbers = count()
@@ -406,28 +405,28 @@ class _Peer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._not_before = float("-inf")
         self._silent_since: float | None = None
-        """Since when there was nothing but silence where connections were tried."""
+        """When connection attempts began to get no answer, or None."""
         self._unanswered = 0
-        """How many pings were sent since the last frame from the worker came.
+        """How many pings were sent since the last frame from the worker.
 
-        They are counted, and no time is taken, so that no worker seems to stand still because this one did.
+        Pings are counted and not timed, so that a worker does not seem unresponsive because this one was.
         """
 
     @property
     def exists(self) -> bool:
-        """Whether the worker may be running."""
-        return self._writer is not None or self._way.exists
+        """Return whether the worker may be running."""
+        return self._writer is not None or self._route.exists
 
     @property
-    def stands_still(self) -> bool:
-        """Whether the worker has left too many pings unanswered."""
+    def is_unresponsive(self) -> bool:
+        """Return whether the worker has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
     @property
     def is_silent(self) -> bool:
-        """Whether the worker stands still, or has let nobody connect for so long that it may."""
+        """Return whether the worker is unresponsive, or has accepted no connection for so long that it may be."""
         if self._silent_since is None:
-            return self.stands_still
+            return self.is_unresponsive
         return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS
 
     async def ask(
@@ -453,9 +452,9 @@ class _Peer:
             await asyncio.wait({task})
 
     async def _connection(self) -> StreamWriter:
-        """The connection to the worker, opened if need be; raises Unreachable if that fails."""
+        """Return the connection to the worker, opened if necessary, or raise Unreachable."""
         async with self._connecting:
-            if self.stands_still:
+            if self.is_unresponsive:
                 raise Unreachable
             if self._writer is not None:
                 return self._writer
@@ -464,7 +463,7 @@ class _Peer:
             begun = self._time()
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                    reader, writer = await self._way.connect()
+                    reader, writer = await self._route.connect()
             except (OSError, EOFError, Unreachable) as error:
                 is_silent = isinstance(error, TimeoutError)
                 self._silent_since = (self._silent_since or begun) if is_silent else None
@@ -497,16 +496,16 @@ class _Peer:
             self._give_up(self._waiting.values())
 
     async def _look_after(self, writer: StreamWriter) -> None:
-        """Ping the worker, and tell it which clients have left.
+        """Ping the worker, and report which clients have disconnected.
 
-        If it stands still, stop waiting for answers to requests that may be repeated.
+        If it is unresponsive, stop waiting for answers to requests that may be repeated.
         """
         while self._writer is writer:
             await asyncio.sleep(PING_SECONDS)
-            if not self._waiting and not self.stands_still:
+            if not self._waiting and not self.is_unresponsive:
                 self._unanswered = 0
                 continue
-            if self.stands_still:
+            if self.is_unresponsive:
                 self._give_up(each for each in self._waiting.values() if each.may_repeat)
             with suppress(OSError):
                 for number, each in self._waiting.items():
@@ -526,7 +525,7 @@ async def _wait_for(event: asyncio.Event) -> None:
 
 
 class _FrameTooLargeError(Exception):
-    """A frame is too large: the other side would close the connection, on which others wait, too."""
+    """A frame is too large: the peer would close the connection, which others also use."""
 
 
 def _in_parts(number: int, answer: ForwardedAnswer) -> Iterable[_Answer | _Part]:
@@ -537,7 +536,7 @@ def _in_parts(number: int, answer: ForwardedAnswer) -> Iterable[_Answer | _Part]
 
 
 async def _read(reader: StreamReader) -> bytes:
-    """Read the next frame; raises EOFError at the end, or if the frame's length makes no sense."""
+    """Read the next frame, or raise EOFError at the end or if the frame's length is invalid."""
     size = int.from_bytes(await reader.readexactly(4), "big")
     if size > FRAME_BYTES_MAX:
         raise EOFError
@@ -545,7 +544,7 @@ async def _read(reader: StreamReader) -> bytes:
 
 
 def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
-    """Send a frame; raises ConnectionResetError, and sends nothing, if the other side has left."""
+    """Send a frame, or raise ConnectionResetError, without sending anything, if the peer has disconnected."""
     encoded = _encode(frame)
     if len(encoded) > FRAME_BYTES_MAX:
         raise _FrameTooLargeError

@@ -1,4 +1,4 @@
-"""Reads bodies within their limits in bytes and time, and the members of JSON in small steps.
+"""Read bodies within their limits in bytes and time, and the members of JSON bodies in small steps.
 
 Other requests are answered between the steps of a large body.
 """
@@ -32,13 +32,13 @@ Item = TypeVar("Item")
 _ANNOUNCING = frozenset({b"content-length", b"content-type", b"content-encoding"})
 
 LARGE_BYTES = 1024 * 1024
-"""Longer bodies are read in small steps. No single item may be longer, since it is read in one step."""
+"""Longer bodies are parsed in small steps; no item in them may be longer than this."""
 NAME_SHOWN_MAX = 200
-"""How many characters of an unknown field's name an answer shows; the name may be very long."""
+"""The characters of an unknown field's name that an answer shows."""
 
 
 class BodyReader:
-    """Reads bodies within their limits in bytes and time."""
+    """A reader of bodies, with the limits that the settings give."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._limits = {
@@ -52,13 +52,13 @@ class BodyReader:
         )
 
     async def read(self, request: ApiRequest) -> bytes:
-        """Read the whole body, whose bytes are held until the request's end.
+        """Return the whole body, whose bytes are held until the request ends.
 
         Raises:
             BodyTooLarge: the announced or the received length is over the limit.
             TooManyBytes: the process holds too many bytes already.
-            BodyTimeout: the client is too slow.
-            MalformedRequest: the client left in the middle.
+            BodyTimeout: the body arrived too slowly.
+            MalformedRequest: the client disconnected.
             UnsupportedMediaType: there is a body, and no Content-Type.
         """
         operation = request.context.operation
@@ -67,7 +67,7 @@ class BodyReader:
         _refuse_announced(announced.get(b"content-length") or b"0", limit)
         unpacker = _unpacker_for(announced)
         body = await ArrivingBody(
-            request.receive, request.context.holding, limit, self._pace, unpacker
+            request.receive, request.context.reservation, limit, self._pace, unpacker
         ).whole()
         if body and not announced.get(b"content-type", b"").strip():
             raise untyped(operation)
@@ -76,21 +76,24 @@ class BodyReader:
     def stream(
         self, request: ApiRequest, waits: Callable[[], bool] | None = None
     ) -> AsyncIterator[bytes]:
-        """Yield the body piece by piece, however long it is; it raises what `read` raises.
+        """Yield the body piece by piece, without a limit on its length.
 
-        The caller gives the bytes of the pieces back to the budget. `waits` tells whether the
-        client may be waiting for an answer to what it has sent so far: then its time begins anew.
+        The caller gives the bytes of the pieces back to the budget. While `waits` returns True, the client
+        may be waiting for an answer to what it has sent, and its time starts again.
+
+        Raises:
+            MalformedRequest, TooManyBytes, BodyTimeout: as in `read`.
         """
         announced = _announced(request)
         _refuse_announced(announced.get(b"content-length") or b"0", sys.maxsize)
         unpacker = _unpacker_for(announced)
         return ArrivingBody(
-            request.receive, request.context.holding, sys.maxsize, self._pace, unpacker
+            request.receive, request.context.reservation, sys.maxsize, self._pace, unpacker
         ).pieces(waits)
 
 
 def _announced(request: ApiRequest) -> dict[bytes, bytes]:
-    """Return what the headers say of the body; of each header the first."""
+    """Return the headers that describe the body; the first of each name counts."""
     announced: dict[bytes, bytes] = {}
     for name, value in request.scope["headers"]:
         if name in _ANNOUNCING:
@@ -113,7 +116,7 @@ def _refuse_announced(content_length: bytes, limit: int) -> None:
 async def read_members(
     raw: bytes, *, read: Collection[str], lists: Collection[str], items_max: int
 ) -> dict[str, Member]:
-    """The members of a request as `decode_members` gives them; in a large request `lists` are split, too.
+    """Return the members of a JSON object; in a large body, split the members in `lists` into items.
 
     Raises:
         MalformedJSON, InvalidManifest: as `decode_members` and `LargeObject` do.
@@ -129,7 +132,7 @@ async def read_members(
 
 
 async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item], T]) -> list[T]:
-    """The parsed items of a list.
+    """Parse each item of a list.
 
     Raises:
         InvalidManifest: some items are wrong; errors are named as `<field>[3].…`. Once there are
@@ -153,10 +156,10 @@ async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item],
 
 
 def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
-    """The items of a JSON list, each still as JSON.
+    """Return the items of a JSON list, each still as JSON.
 
     Raises:
-        InvalidManifest: the member is no list, or has too many items.
+        InvalidManifest: the member is not a list, or has too many items.
     """
     try:
         return member if isinstance(member, list) else decode_items(member, items_max)
@@ -165,7 +168,7 @@ def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
 
 
 def unknown_fields(names: Iterable[str], known: Collection[str]) -> list[FieldError]:
-    """The errors for unknown fields; those that an answer names suggest a known field that is spelt alike."""
+    """Return an error for each unknown field, and suggest a known one where one is spelled alike."""
     unknown = [name[:NAME_SHOWN_MAX] for name in names if name not in known]
     named, others = unknown[:FIELD_PROBLEMS_MAX], unknown[FIELD_PROBLEMS_MAX:]
     return [

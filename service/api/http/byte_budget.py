@@ -1,10 +1,10 @@
-"""One budget bounds the bytes that a process holds for requests: bodies that arrive, answers not yet sent.
+"""One budget bounds the bytes that a process holds for requests: received bodies and unsent answers.
 
-A body takes room only as it arrives, not when a client announces its length. If the budget is
-spent, the largest body that the server waits for gives way to smaller ones, so a client that sends
-half of a large body and then nothing keeps no one else out. A request that finds no room is refused
-at once and never waits, so that no two requests can wait for each other. Only watches wait: they
-hold nothing while they do.
+Bytes of a body count as they arrive, not when their number is announced. If the budget is spent,
+the largest body that is still arriving is refused in favor of smaller ones, so a client that stops
+halfway through a large body blocks nobody. A request that finds no room is refused at once and
+never waits, so no two requests can wait for each other. Only watches wait, and they hold nothing
+meanwhile.
 """
 
 import asyncio
@@ -22,66 +22,66 @@ from service.api.http.watch_budget import WatchRoom, WatchShare
 
 
 class Budget:
-    """It counts the bytes that all requests together hold, and knows how many they may hold."""
+    """A counter of the bytes that all requests together hold, with their maximum."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.in_flight = 0
         self.watches = WatchShare(self)
         """The part of the budget that watches hold."""
-        self._waited_for: dict[Holding, Callable[[], object]] = {}
-        """For each request whose client is to send more of its body: the function that ends that wait."""
+        self._waited_for: dict[ByteReservation, Callable[[], object]] = {}
+        """For each request that is waiting for more of its body: the function that ends its wait."""
 
-    def _take(self, holding: "Holding", count: int) -> None:
+    def _take(self, reservation: "ByteReservation", count: int) -> None:
         while self.in_flight + count > self.bytes_max:
-            self._make_room(holding, count)
+            self._make_room(reservation, count)
         self.in_flight += count
 
-    def _make_room(self, holding: "Holding", count: int) -> None:
-        others = (each for each in self._waited_for if each is not holding)
-        largest = max(others, key=lambda each: each.held, default=holding)
-        if largest.held <= holding.held + count:
+    def _make_room(self, reservation: "ByteReservation", count: int) -> None:
+        others = (each for each in self._waited_for if each is not reservation)
+        largest = max(others, key=lambda each: each.held, default=reservation)
+        if largest.held <= reservation.held + count:
             raise TooManyBytes(
                 f"The server holds {self.in_flight} bytes of requests and answers, and has no room for {count} more: the"
                 f" limit (bytes_in_flight_max) is {self.bytes_max}."
             )
         end_wait = self._waited_for.pop(largest)
-        largest.give_way()
+        largest.preempt()
         end_wait()
 
 
-class Holding(msgspec.Struct, eq=False):
-    """The part of the budget that one request holds until it is closed."""
+class ByteReservation(msgspec.Struct, eq=False):
+    """The bytes of the budget that one request holds until it is closed."""
 
     budget: Budget
     held: int = 0
     changes_nothing: bool = False
-    """Whether this request changes nothing, though its operation can."""
+    """Whether this request changes nothing, although its operation can."""
     keeps_room: bool = False
-    """Whether an answer in pieces keeps the room of its largest piece until its end.
+    """Whether an answer in pieces keeps the bytes of its largest piece reserved until its end.
 
-    So an answer that has begun does not run out of room.
+    An answer that has begun then cannot run out of room.
     """
-    _gave_way: bool = False
+    _preempted: bool = False
     _at_end: list[Callable[[], None]] = []
 
     def take(self, count: int) -> None:
         """Hold `count` more bytes.
 
         Raises:
-            TooManyBytes: there is no room for them, or this request has given way to others.
+            TooManyBytes: there is no room for them, or this request was preempted.
         """
         self.require_room()
         self.budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
         self.held += count
 
     def overdraw(self, count: int) -> None:
-        """Hold `count` more bytes, whether there is room or not: the client must hear what was decided."""
+        """Hold `count` more bytes even if there is no room: the client must learn what was decided."""
         self.budget.in_flight += count
         self.held += count
 
     def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
-        """Hold `count` bytes of an answer; a small answer is never refused, as a refusal takes as much.
+        """Hold `count` bytes of an answer; a small one is never refused, since a refusal takes as much.
 
         Raises:
             TooManyBytes: there is no room for them, and the answer may be refused.
@@ -92,7 +92,7 @@ class Holding(msgspec.Struct, eq=False):
             self.overdraw(max(0, count))
 
     def hold_in_all(self, count: int) -> None:
-        """Hold `count` bytes in all, including those held already.
+        """Grow to `count` bytes in total.
 
         Raises:
             TooManyBytes: there is no room, and `count` is more than one piece.
@@ -100,22 +100,22 @@ class Holding(msgspec.Struct, eq=False):
         if count > max(self.held, PIECE_BYTES):
             self.take(count - self.held)
 
-    def give_back(self, count: int) -> None:
-        """Hold `count` fewer bytes."""
+    def release(self, count: int) -> None:
+        """Release `count` bytes."""
         count = min(count, self.held)
         self.held -= count
         self.budget.in_flight -= count
         if count and self.budget.watches.line:
             self.budget.watches.let_in()
 
-    def give_way(self) -> None:
-        """Give everything back, since this request has to make room and must not go on."""
-        self._gave_way = True
-        self.give_back(self.held)
+    def preempt(self) -> None:
+        """Release everything to make room for other requests; this request is refused from now on."""
+        self._preempted = True
+        self.release(self.held)
 
     def require_room(self) -> None:
-        """Raise TooManyBytes if this request has given way to others."""
-        if self._gave_way:
+        """Raise TooManyBytes if this request was preempted."""
+        if self._preempted:
             raise TooManyBytes(
                 "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
                 f" (bytes_in_flight_max) is {self.budget.bytes_max}."
@@ -123,7 +123,7 @@ class Holding(msgspec.Struct, eq=False):
 
     @contextmanager
     def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
-        """Mark that the request waits for its client; if it has to give way, `end_wait` is called."""
+        """Mark that the request waits for its client; `end_wait` is called if it is preempted."""
         waited_for = self.budget._waited_for  # noqa: SLF001 - the two are one mechanism
         waited_for[self] = end_wait
         try:
@@ -132,40 +132,40 @@ class Holding(msgspec.Struct, eq=False):
             waited_for.pop(self, None)
 
     def at_end(self, act: Callable[[], None]) -> None:
-        """Call `act` when the request is over, in whatever way it ends."""
+        """Call `act` when the request ends, however it ends."""
         self._at_end.append(act)
 
     def room_for_watch(self, caller: str | None) -> WatchRoom:
-        """Return the room in which a watch of a caller, who is None if not bounded, holds its page."""
+        """Return the room for a watch's pages; `caller` is None if the caller has no bound."""
         return WatchRoom(self.budget.watches, caller)
 
     def close(self) -> None:
-        """Give everything back and call what `at_end` was given, since the request is over."""
-        self.give_back(self.held)
+        """Release everything and call what was passed to `at_end`."""
+        self.release(self.held)
         for act in self._at_end:
             act()
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How fast a body has to arrive at least."""
+    """The minimum speed of a body."""
 
     timeout_seconds: float
-    """How long a client may send nothing, and what the whole body may take beside its length."""
+    """How long a client may send nothing, and the base time of a whole body."""
     bytes_per_second_min: float
     monotonic: Callable[[], float]
 
 
 class ArrivingBody:
-    """The body of one request, which takes room in the budget as it arrives.
+    """The body of one request, which counts against the budget as it arrives.
 
-    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
-    here, and so is the time of the whole body: a client may send a byte now and then for ever.
+    Neither Litestar nor granian times out a client that stops sending, so each wait is bounded here.
+    The total time is bounded too, since a client may send single bytes forever.
     """
 
     def __init__(
         self,
         receive: Receive,
-        holding: Holding,
+        reservation: ByteReservation,
         bytes_max: int,
         pace: Pace,
         unpacker: Unpacker | None = None,
@@ -175,19 +175,19 @@ class ArrivingBody:
         self._unpacker = unpacker
         self._pace = pace
         self._started = pace.monotonic()
-        self._holding = holding
+        self._reservation = reservation
         self._received = 0
         self._unpacked = 0
         self._is_complete = False
 
     async def whole(self) -> bytes:
-        """Wait for the whole body.
+        """Return the whole body.
 
         Raises:
             BodyTooLarge: it is longer than it may be.
             TooManyBytes: the process holds too many bytes already.
-            BodyTimeout: the client is too slow.
-            MalformedRequest: the client left in the middle.
+            BodyTimeout: the body arrived too slowly.
+            MalformedRequest: the client disconnected.
         """
         pieces: list[bytes] = []
         while not self._is_complete:
@@ -199,10 +199,13 @@ class ArrivingBody:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
-        """Yield the pieces as they arrive; it raises what `whole` raises.
+        """Yield the pieces as they arrive.
 
-        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
-        then its time begins anew.
+        While `waits` returns True, the client may be waiting for an answer to what it has sent so far, and
+        its time starts again.
+
+        Raises:
+            BodyTooLarge, TooManyBytes, BodyTimeout, MalformedRequest: as in `whole`.
         """
         while not self._is_complete:
             left = self._seconds_left()
@@ -215,45 +218,45 @@ class ArrivingBody:
                 yield piece
 
     def _seconds_left(self) -> float:
-        """Seconds until the next piece must have arrived."""
+        """Return the seconds within which the next piece must arrive."""
         pace = self._pace
         granted = pace.timeout_seconds + self._received / pace.bytes_per_second_min
         return min(pace.timeout_seconds, self._started + granted - pace.monotonic())
 
     def _take(self, message: Any) -> bytes:
-        """Take the next piece of the body from an ASGI message, and hold its bytes."""
+        """Return the next piece of the body from an ASGI message, and hold its bytes."""
         if message["type"] != "http.request":
             raise MalformedRequest("The client left before the body was complete.")
         piece: bytes = message.get("body", b"")
         self._received += len(piece)
         if self._received > self._bytes_max:
             raise BodyTooLarge(f"The body is longer than {self._bytes_max} bytes.")
-        self._holding.take(len(piece))
+        self._reservation.take(len(piece))
         self._is_complete = not message.get("more_body", False)
         return piece
 
     async def _unpack(self, unpacker: Unpacker, piece: bytes) -> AsyncIterator[bytes]:
-        """Yield what a piece unpacks to, and hold that in its place; others have a turn in between."""
+        """Yield what a piece unpacks to and hold that instead; yield to other tasks in between."""
         for unpacked in unpacker.slices(piece):
             self._unpacked += len(unpacked)
             if self._unpacked > self._bytes_max:
                 raise BodyTooLarge(
                     f"The body is longer than {self._bytes_max} bytes when unpacked."
                 )
-            self._holding.take(len(unpacked))
+            self._reservation.take(len(unpacked))
             if unpacked:
                 yield unpacked
             await asyncio.sleep(0)
-        self._holding.give_back(len(piece))
+        self._reservation.release(len(piece))
         if self._is_complete:
             unpacker.end()
 
     async def _within(self, seconds: float) -> Any:
-        """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
+        """Receive within `seconds`; like `asyncio.timeout`, at a third of its CPU time.
 
         Raises:
             BodyTimeout: it took longer.
-            TooManyBytes: the request has to give way.
+            TooManyBytes: the request was preempted.
         """
         task = asyncio.current_task()
         assert task is not None
@@ -265,7 +268,7 @@ class ArrivingBody:
 
         alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
         try:
-            with self._holding.waiting(ring):
+            with self._reservation.waiting(ring):
                 return await self._receive()
         except asyncio.CancelledError:
             if rang and task.uncancel() <= cancelled_before:
@@ -277,7 +280,7 @@ class ArrivingBody:
     async def _patiently(self, seconds: float, waits: Callable[[], bool]) -> Any:
         receiving = asyncio.ensure_future(self._receive())
         try:
-            with self._holding.waiting(receiving.cancel):
+            with self._reservation.waiting(receiving.cancel):
                 await asyncio.wait({receiving}, timeout=seconds)
                 while not receiving.done() and waits():
                     await asyncio.wait({receiving}, timeout=self._pace.timeout_seconds)
@@ -288,9 +291,9 @@ class ArrivingBody:
             receiving.cancel()
 
     def _too_late(self) -> BodyTimeout:
-        self._holding.require_room()
+        self._reservation.require_room()
         return BodyTimeout("The body did not arrive in time.")
 
 
-UNCOUNTED = Holding(Budget(0))
-"""The holding of requests that no budget counts yet, in which there is no room."""
+UNCOUNTED = ByteReservation(Budget(0))
+"""The reservation of requests that are not counted yet; it has no room."""

@@ -1,6 +1,6 @@
-"""Content codings (RFC 9110, 8.4): which one an answer gets, and how bodies are packed and unpacked.
+"""Content codings (RFC 9110, 8.4): choose that of an answer, compress answers, and decompress bodies.
 
-zstd is imported when it is first needed, so that a server starts without it.
+zstd is imported on first use, so that a server starts without it.
 """
 
 import zlib
@@ -11,19 +11,19 @@ from typing import Protocol
 from service.api.http.problems import MalformedRequest, UnsupportedMediaType
 
 SLICE_BYTES = 64 * 1024
-"""At most so many bytes are unpacked at once, whatever a client sends."""
+"""The most bytes that are decompressed at once, whatever a client sends."""
 ZSTD_WINDOW_LOG_MAX = 23
-"""The window of 8 MiB that every recipient has to support, and need not exceed (RFC 9659)."""
+"""The window of 8 MiB that every recipient must support and need not exceed (RFC 9659)."""
 _GZIP_WINDOW_BITS = 31
 _GZIP_LEVEL, _ZSTD_LEVEL = 3, 3
 _LONGEST_HEADER = 200
 
 
 class Packer(Protocol):
-    """Packs one answer, piece by piece."""
+    """A compressor of one answer, piece by piece."""
 
     def pack(self, piece: bytes, *, last: bool) -> bytes:
-        """Return what a recipient needs to unpack everything up to the end of this piece."""
+        """Return bytes from which a recipient can decompress everything up to the end of this piece."""
         ...
 
 
@@ -49,11 +49,11 @@ class _ZstdPacker:
 
 
 PACKERS: Mapping[str, Callable[[], Packer]] = {"zstd": _ZstdPacker, "gzip": _GzipPacker}
-"""The codings of answers; the first is taken if a client likes several equally."""
+"""The codings of answers; the first wins if a client prefers none of them."""
 
 
 def wanted_coding(accept_encoding: bytes) -> str | None:
-    """Return the coding that a client likes best (RFC 9110, 12.5.3); None: it is none of those here."""
+    """Return the coding that a client prefers (RFC 9110, 12.5.3), or None if it accepts none of ours."""
     return _best(accept_encoding) if len(accept_encoding) <= _LONGEST_HEADER else None
 
 
@@ -67,7 +67,7 @@ def _best(accept_encoding: bytes) -> str | None:
 
 
 def _weighed(part: str) -> tuple[str, float]:
-    """Return a coding and its weight, which is 0 if it cannot be read."""
+    """Return a coding and its weight, which is 0 if it cannot be parsed."""
     name, _, parameter = part.partition(";")
     key, _, text = parameter.partition("=")
     weight = 1.0
@@ -81,23 +81,23 @@ def _weighed(part: str) -> tuple[str, float]:
 
 
 class _Stream(Protocol):
-    """One gzip member or zstd frame while it is unpacked."""
+    """A gzip member or zstd frame that is being decompressed."""
 
     error: type[Exception]
-    """What it raises if the data is not of its coding."""
+    """The exception for data that is not of this coding."""
 
     def unpack(self, packed: bytes) -> bytes:
-        """Return the next bytes, at most `SLICE_BYTES`; what is left of `packed` is kept."""
+        """Return the next bytes, at most `SLICE_BYTES`; the rest of `packed` is kept."""
         ...
 
     @property
     def has_more(self) -> bool:
-        """Whether there may be more without further input."""
+        """Whether more output may follow without further input."""
         ...
 
     @property
     def rest(self) -> bytes | None:
-        """What follows after the end; None before the end."""
+        """The input after the end of the stream, or None before the end."""
         ...
 
 
@@ -145,19 +145,19 @@ _STREAMS: Mapping[str, Callable[[], _Stream]] = {
 
 
 class Unpacker:
-    """Unpacks a body as it arrives, in slices of bounded size."""
+    """A decompressor of a body as it arrives, in slices of bounded size."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
         self._new = _STREAMS[coding]
         self._stream: _Stream | None = None
-        """The member or frame that has begun and not ended; None between two."""
+        """The member or frame that has begun and not ended, or None between two."""
 
     def slices(self, packed: bytes) -> Iterator[bytes]:
-        """Yield what the next piece of the body unpacks to; members and frames may follow one another.
+        """Yield what the next piece of the body decompresses to; it may hold several members or frames.
 
-        A slice may be empty: others should have a turn after each, since there may be thousands of
-        members without content.
+        A slice may be empty: the caller should yield to other tasks after each, since there may be
+        thousands of empty members.
 
         Raises:
             MalformedRequest: the body is not of this coding.
@@ -174,13 +174,13 @@ class Unpacker:
             yield unpacked
 
     def end(self) -> None:
-        """Note that the body is complete; raises MalformedRequest if it ends too early."""
+        """Raise MalformedRequest if the body is complete but its compressed data is not."""
         if self._stream is not None:
             raise MalformedRequest(f"The body ends in the middle of its {self._coding} data.")
 
 
 def unpacker_of(content_encoding: str) -> Unpacker | None:
-    """Return what unpacks a body with this header; None: it is sent as it is.
+    """Return the decompressor for a Content-Encoding, or None for `identity`.
 
     Raises:
         UnsupportedMediaType: it is another coding, or several.

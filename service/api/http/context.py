@@ -1,4 +1,4 @@
-"""The state of one request, in one typed object that the ASGI scope carries from the edge to the answer."""
+"""The state of one request, as one typed object in the ASGI scope."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from litestar import Request
 from litestar.connection.base import empty_receive, empty_send
 from litestar.types import Receive, Scope, Send
 
-from service.api.http.byte_budget import UNCOUNTED, Holding
+from service.api.http.byte_budget import UNCOUNTED, ByteReservation
 from service.api.http.operation import Operation
 from service.api.http.permissions import NOT_KNOWN
 from service.api.http.problems import Unauthorized
@@ -36,12 +36,12 @@ _CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """What the worker where a request arrived has done for it before routing."""
+    """What the worker that received a request did before routing."""
 
     has_turn: bool
-    """Whether the request has waited for its turn already."""
+    """Whether the request has waited for its slot among anonymous requests."""
     seemed_open: bool
-    """Whether no token seemed to be needed, so that requests of other sites' pages were refused."""
+    """Whether no token seemed to be required, so that cross-origin requests were refused."""
 
 
 class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,18 +50,18 @@ class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     leases: HeldLeases | None = None
     """Leases that must still be held when the request's changes are committed."""
     alone: bool = False
-    """Whether each pod is placed by itself, whatever group it is in."""
+    """Whether each pod is placed by itself, regardless of its group."""
     reserving: ReservationTerms | None = None
     """If given, pods are only reserved, as part of a group in several clusters."""
     step: AdvanceGroup | None = None
-    """If given, this step is taken and nothing else."""
+    """If given, take this step and do nothing else."""
 
 
 class RefusalRecorder(Protocol):
     """Records refusals for the audit."""
 
     def note(self, context: "RequestContext", status: int, times: int = 1) -> None:
-        """Note that a request was answered with a status, which need not be a refusal."""
+        """Note the status that a request was answered with, which need not be a refusal."""
         ...
 
 
@@ -78,7 +78,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
     is_head: bool = False
     """Whether the client sent HEAD, which is answered as GET, without a body."""
     is_forwarded: bool = False
-    """Whether another worker forwarded the request, so that it is not forwarded again."""
+    """Whether another worker forwarded the request; it is not forwarded again."""
     arrival: Arrival | None = None
     """Set by the worker where the request arrived; None in forwarded requests and subrequests."""
     principal: Principal | None = None
@@ -87,10 +87,10 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
     """The operation that the request was routed to; None before that, and for pages for people."""
     cluster: str = ""
     """The cluster in the path of the routed request; empty if the path names none."""
-    holding: Holding = msgspec.field(default_factory=lambda: UNCOUNTED)
+    reservation: ByteReservation = msgspec.field(default_factory=lambda: UNCOUNTED)
     """The bytes that the request holds of the process's budget."""
     refusals: RefusalRecorder | None = None
-    """Where parts of an answer that are refusals are recorded; None if there is no audit."""
+    """The recorder of refusals within an answer, or None if no audit is kept."""
     terms: SubrequestTerms | None = None
     """The terms of a server's own request; None for requests of clients."""
 
@@ -105,7 +105,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
         return self.principal
 
     def caller(self) -> Caller:
-        """Return the caller that a request about a cluster is decided for.
+        """Return the caller on whose behalf a request about a cluster is decided.
 
         Raises:
             Unauthorized: the caller is unknown.
@@ -113,7 +113,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
         return Caller(self.require_principal(), self.cluster)
 
     def audited_caller(self) -> AuditedCaller:
-        """Return the caller as the audit keeps it; the name is empty if the caller is unknown."""
+        """Return the caller as the audit stores it; the name is empty if the caller is unknown."""
         return AuditedCaller(
             principal=_printable(self.principal.name) if self.principal else "",
             address=_printable(self.address),
@@ -140,7 +140,7 @@ _CURRENT: ContextVar[RequestContext | None] = ContextVar("request", default=None
 
 
 def begin(scope: Scope, context: RequestContext) -> None:
-    """Give a request its context, which the running task's log lines name from now on."""
+    """Give a request its context, which identifies it in log lines of the running task from now on."""
     fields = cast("dict[str, Any]", scope)
     fields[CONTEXT], context.path = context, fields["path"]
     if client := fields.get("client"):
@@ -155,7 +155,7 @@ def context_of(scope: Scope) -> RequestContext:
 
 
 class ApiRequest(Request[Any, Any, Any]):
-    """A routed request, with its context."""
+    """A routed request and its context."""
 
     def __init__(
         self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send
@@ -172,7 +172,7 @@ def current_request() -> RequestContext | None:
 def context_from(
     headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]
 ) -> RequestContext:
-    """Return the context of a request, with what its headers name: its ids and its idempotency key.
+    """Return a request's context with what the headers say: its ids and its idempotency key.
 
     The request's id is the one that the client sent, else that of its trace, else a new one.
     """

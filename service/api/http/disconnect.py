@@ -1,4 +1,4 @@
-"""Notices when the client of a request disconnects, once a decision asks for it."""
+"""Notice when the client of a request disconnects, once a decision asks for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,7 @@ import msgspec
 from litestar.types import Receive
 
 Left = Callable[[], Awaitable[None]]
-"""Returns once a client has left."""
+"""Returns once a client has disconnected."""
 
 
 async def never() -> None:
@@ -28,11 +28,11 @@ class WaitingClient(msgspec.Struct, eq=False):
     """The task that ends when the client leaves; None if nothing has asked."""
 
     def has_left(self) -> bool:
-        """Return whether the client has left or its request has ended; the first call starts the watch."""
+        """Return whether the client has disconnected or the request has ended; the first call starts the watch."""
         return self._watch().done()
 
     async def left(self) -> None:
-        """Return once the client has left or its request has ended."""
+        """Return once the client has disconnected or the request has ended."""
         await asyncio.wait({self._watch()})
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Requests with `dryRun`: they are decided as usual, and change nothing."""
+"""Requests with `dryRun`, which are decided as usual and change nothing."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -12,7 +12,7 @@ A = TypeVar("A", bound=Answer)
 
 
 def is_dry(parameters: Mapping[str, str]) -> bool:
-    """Whether a request is to change nothing; Kubernetes' word for that is `All`."""
+    """Return whether a request is a dry run; Kubernetes spells that `All`."""
     text = parameters.get("dryRun", "false")
     if text not in ("true", "false", "All"):
         raise wrong_parameter("dryRun", "has to be true, false or All", text)
@@ -20,15 +20,15 @@ def is_dry(parameters: Mapping[str, str]) -> bool:
 
 
 def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
-    """Whether a request is to change nothing; if so, its answer may be refused for lack of room."""
+    """Return whether a request is a dry run, whose answer may then be refused for lack of room."""
     dry = is_dry(parameters)
     if dry:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     return dry
 
 
-def dry_if_asked(
+def with_dry_run(
     request: ApiRequest, parameters: Mapping[str, str], intent: Intent[A]
 ) -> Intent[A]:
-    """The intent, or one that decides it and changes nothing; its answer may be refused for lack of room."""
+    """Return the intent, wrapped in a DryRun if the request is one."""
     return DryRun(intent=intent) if note_dry_run(request, parameters) else intent

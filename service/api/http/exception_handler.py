@@ -1,4 +1,4 @@
-"""Answers exceptions with problem documents, without the names that the caller may not read."""
+"""Answer exceptions with problem documents, without names that the caller may not read."""
 
 import logging
 from typing import Any
@@ -27,9 +27,9 @@ _log = logging.getLogger(__name__)
 
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Litestar's exception handler: every exception becomes a problem document."""
+    """Return a problem document for any exception, as Litestar's exception handler."""
     context = context_of(request.scope)
-    known = seen_error(known_error(error), context)
+    known = redact_error(known_error(error), context)
     status, body, headers = encode_problem(known, request.scope["path"], context.request_id)
     if isinstance(error, HTTPException) and error.headers:
         headers |= error.headers
@@ -41,8 +41,8 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
 async def send_problem(
     send: Send, error: MoorageError, instance: str, context: RequestContext
 ) -> None:
-    """Answer a request with an error, as far as its caller may see it, without Litestar."""
-    seen = seen_error(error, context)
+    """Send a problem document without Litestar, showing what the caller may see."""
+    seen = redact_error(error, context)
     status, body, headers = encode_problem(seen, instance, context.request_id)
     fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
     encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
@@ -51,7 +51,7 @@ async def send_problem(
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def seen_error(error: MoorageError, context: RequestContext) -> MoorageError:
+def redact_error(error: MoorageError, context: RequestContext) -> MoorageError:
     """Return an error without the name of an object that the caller of the request may not read."""
     if not isinstance(error, ObjectUnreadable) or _may_read(error, context):
         return error
@@ -69,13 +69,13 @@ def _may_read(error: ObjectUnreadable, context: RequestContext) -> bool:
 
 
 def _with_head(allowed: str) -> str:
-    """The allowed methods with HEAD beside GET, since the edge answers HEAD as a GET without its body."""
+    """Add HEAD next to GET, since the edge answers HEAD as a GET without a body."""
     methods = {*allowed.split(", ")}
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
 def known_error(error: Exception) -> MoorageError:
-    """Return the error that a client is told; one that nobody expected is logged, and told as a fault."""
+    """Return the error to answer with; an unexpected exception is logged and becomes a fault."""
     match error:
         case MoorageError():
             return error

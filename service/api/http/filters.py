@@ -1,4 +1,4 @@
-"""Filters of lists: label and field selectors, node, phase, and the fields that pods use."""
+"""Filters of lists: label and field selectors, node, phase, and fields that pods use."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -29,7 +29,7 @@ _SET = re.compile(rf"({_KEY})\s++(in|notin)\s*+\(\s*+({_VALUE}(?:\s*+,\s*+{_VALU
 _PRESENCE = re.compile(rf"(!?)\s*+({_KEY})")
 _FIELD = re.compile(r"([A-Za-z.]++)\s*+(=|==|!=)\s*+([^=!]*+)")
 _BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
-"""It matches text up to a comma that is outside of parentheses."""
+"""Matches text up to a comma outside of parentheses."""
 
 _KINDS_WANTED = "needs `kind`, and kinds that all have the field"
 
@@ -54,7 +54,7 @@ _listed_event = msgspec.json.Decoder(ListedEvent)
 
 
 class Field(NamedTuple):
-    """A field that field selectors can name: the kinds that have it, and how to read it as text."""
+    """A field that selectors can name: which kinds have it, and how to read it as text."""
 
     read: Callable[[Listed], str]
     kinds: frozenset[str]
@@ -63,7 +63,7 @@ class Field(NamedTuple):
 _EVENT = "Event"
 _OF_EVENTS = frozenset({_EVENT})
 _SHARED = ("metadata.name", "metadata.namespace")
-"""The fields that events have like all other objects."""
+"""The fields that events share with all other objects."""
 
 FIELDS: Mapping[str, Field] = {
     **{
@@ -80,7 +80,7 @@ FIELDS: Mapping[str, Field] = {
 
 
 def parse_filters(kind: str, parameters: Mapping[str, str]) -> ObjectFilter:
-    """The filter that the query parameters of a list ask for.
+    """Return the filter that the query parameters of a list ask for.
 
     Raises:
         MalformedRequest: a selector cannot be read, or names an unknown field or value.
@@ -98,7 +98,7 @@ def parse_filters(kind: str, parameters: Mapping[str, str]) -> ObjectFilter:
 
 
 def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool] | None:
-    """The function which says whether an object with this body passes; None if every object does."""
+    """Return a predicate on encoded objects, or None if every object passes."""
     if wanted.asks_nothing:
         return None
     decoder: msgspec.json.Decoder[Any] = _listed_event if kind == _EVENT else _listed
@@ -119,7 +119,7 @@ def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool]
 
 
 def parse_label_selector(text: str) -> LabelSelector | None:
-    """Read a label selector in Kubernetes' syntax, such as `app=web,tier!=test`; None selects all.
+    """Parse a label selector such as `app=web,tier!=test`; None selects everything.
 
     Raises:
         MalformedRequest: it cannot be read.
@@ -149,10 +149,10 @@ def _requirement(part: str, text: str) -> LabelSelectorRequirement:
 
 
 def parse_field_selector(text: str, kinds: Collection[str]) -> tuple[FieldRequirement, ...]:
-    """Read a field selector such as `spec.nodeName=n1,status.phase!=Failed` for objects of some kinds.
+    """Parse a field selector such as `spec.nodeName=n1,status.phase!=Failed` for some kinds.
 
     Raises:
-        MalformedRequest: it cannot be read, or names a field that one of the kinds has not.
+        MalformedRequest: it cannot be read, or names a field that one of the kinds lacks.
     """
     if not text.strip():
         return ()

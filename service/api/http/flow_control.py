@@ -1,8 +1,8 @@
-"""ASGI middleware that bounds the bytes of requests: it gives each its holding, and counts its answer.
+"""ASGI middleware that bounds the bytes of requests and counts those of their answers.
 
-An answer that finds no room is replaced by a refusal if nothing was changed for it, because its
-operation only reads or the request is a dry run. An answer that tells of a change is sent whether
-there is room or not. So is an answer no larger than a piece, since a refusal would take as much.
+An answer that finds no room is replaced by a refusal if the request changed nothing: its operation
+only reads, or it is a dry run. An answer that reports a change is sent even without room, and so is
+an answer no larger than one piece, since a refusal would take as much.
 """
 
 import logging
@@ -12,7 +12,7 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.http.byte_budget import Budget, Holding
+from service.api.http.byte_budget import Budget, ByteReservation
 from service.api.http.context import RequestContext, context_of
 from service.api.http.exception_handler import send_problem
 from service.api.http.problems import TooManyBytes
@@ -21,38 +21,38 @@ from service.api.http.streaming import PIECE_BYTES, TooSlow, send_piece
 _log = logging.getLogger(__name__)
 
 
-class CountBytes:
-    """ASGI middleware that gives each request its holding, and counts the bytes of its answer."""
+class FlowControl:
+    """ASGI middleware that gives each request its reservation and counts the bytes of its answer."""
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:
         self._app = app
         self._budget = budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and give back all that it holds at its end."""
+        """Pass the request on, and release everything that it holds at its end."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
         context = context_of(scope)
-        holding = context.holding = Holding(self._budget)
+        reservation = context.reservation = ByteReservation(self._budget)
         try:
             await self._app(scope, receive, _Counted(scope, context, send))
         finally:
-            holding.close()
+            reservation.close()
 
 
 def may_be_refused(context: RequestContext) -> bool:
-    """Whether a request changes nothing, so that its client can be asked to send it again."""
+    """Return whether a request changes nothing, so that the client can safely send it again."""
     if context.operation is None or context.operation.reads:
         return True
-    return context.holding.changes_nothing
+    return context.reservation.changes_nothing
 
 
 class _Counted(msgspec.Struct, eq=False):
-    """Wraps `send`, and holds the bytes of an answer: all at its start if it is whole, else piece by piece.
+    """A wrapper of `send` that holds the bytes of an answer: a whole one at its start, else piece by piece.
 
-    The start of an answer in pieces waits for the first piece, so that the answer can still be
-    refused. If a later piece finds no room, its sender gets TooManyBytes.
+    The start of an answer in pieces is delayed until its first piece, so that it can still be refused.
+    If a later piece finds no room, TooManyBytes is raised to its sender.
     """
 
     scope: HTTPScope
@@ -76,7 +76,7 @@ class _Counted(msgspec.Struct, eq=False):
             await self._go_on(message)
 
     async def _begin(self, count: int, *, more: bool) -> None:
-        """Send the start if there is room for the body that follows, else a refusal in its place."""
+        """Send the start if there is room for the body that follows, or a refusal instead."""
         assert self.start is not None
         try:
             self._hold(count)
@@ -99,7 +99,7 @@ class _Counted(msgspec.Struct, eq=False):
             return
         if self.whole and len(body) <= PIECE_BYTES:
             await self.send(message)
-            self.context.holding.give_back(len(body))
+            self.context.reservation.release(len(body))
             return
         try:
             await self._send_in_pieces(body, more=more)
@@ -110,17 +110,17 @@ class _Counted(msgspec.Struct, eq=False):
                 raise
 
     def _hold(self, count: int) -> None:
-        self.context.holding.hold_answer(count, may_be_refused=may_be_refused(self.context))
+        self.context.reservation.hold_answer(count, may_be_refused=may_be_refused(self.context))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
-        """Send a body in pieces, since a server would keep a whole one for a reader that may never come."""
-        if self.context.holding.keeps_room:
+        """Send a body in pieces, since a server would buffer a whole one for a client that never reads it."""
+        if self.context.reservation.keeps_room:
             self.kept = max(self.kept, len(body))
         for start in range(0, len(body) or 1, PIECE_BYTES):
             piece = body[start : start + PIECE_BYTES]
             await send_piece(self.send, piece, more=more or start + PIECE_BYTES < len(body))
             if not self.kept:
-                self.context.holding.give_back(len(piece))
+                self.context.reservation.release(len(piece))
 
 
 def _content_length(headers: Any) -> int | None:

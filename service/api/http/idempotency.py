@@ -1,4 +1,4 @@
-"""Records the first answer to an idempotency key with its commit, and gives it again later."""
+"""Record the first answer to an idempotency key with its commit, and replay it later."""
 
 import re
 from collections.abc import Callable
@@ -28,24 +28,24 @@ KEY_PROBLEMS = ("IdempotencyKeyInProgress", "IdempotencyKeyReused", "OutcomeUnkn
 _KEY = re.compile(r"[!-~]{1,255}")
 
 REPLAYED = "Idempotent-Replayed"
-"""The header of an answer that was given before, under the same key."""
+"""The header that marks a replayed answer."""
 
 A = TypeVar("A", bound=Answer)
 
 
 class Rendered(msgspec.Struct, frozen=True, array_like=True):
-    """An answer ready to be sent, or to be recorded and sent again."""
+    """An answer that is ready to be sent, or to be recorded and replayed."""
 
     body: bytes
     status: int = 200
     etag: str | None = None
     warning: str | None = None
     minimal: bool = False
-    """Whether it is as short as the client preferred."""
+    """Whether it was shortened as the client prefers."""
 
 
 def as_replayed(response: Response[bytes]) -> Response[bytes]:
-    """Say of an answer that it was given before."""
+    """Mark an answer as replayed."""
     response.headers[REPLAYED] = "true"
     return response
 
@@ -53,7 +53,7 @@ def as_replayed(response: Response[bytes]) -> Response[bytes]:
 def idempotency_of(
     request: ApiRequest, key: str, body: bytes, render: Callable[[A], Rendered], chunk: int
 ) -> Idempotency[A]:
-    """The request's key as the scheduler needs it.
+    """Return the request's key as the scheduler needs it.
 
     Raises:
         MalformedRequest: the key is empty, too long, or not printable ASCII.
@@ -70,7 +70,7 @@ def idempotency_of(
 
 
 def _hash(request: ApiRequest, body: bytes) -> bytes:
-    """A hash of all that defines the request, alike in every worker; each part goes in with its length."""
+    """Hash everything that defines the request, equally in every worker; each part is preceded by its length."""
     scope = request.scope
     principal = context_of(scope).principal
     texts = (

@@ -1,7 +1,7 @@
-"""The type with which each handler declares its operation, which stands beside it.
+"""The type with which each handler declares its operation.
 
-One value serves twice: requests are checked against it (access, media types, body limit, query
-parameters), and the OpenAPI document is written from it. So the two cannot drift apart.
+Requests are checked against the declaration (access, media types, body limit, query parameters), and
+the OpenAPI document is made from it, so the two cannot drift apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ APPLY_YAML = "application/apply-patch+yaml"
 APPLY_JSON = "application/apply-patch+json"
 
 WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
-"""What a number in a query or a header has to be."""
+"""A number in a query or a header."""
 
 DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 """A name of at most 63 characters, as clusters and namespaces have them (RFC 1123)."""
@@ -28,19 +28,19 @@ DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-
 EntityTags = Annotated[
     str, msgspec.Meta(pattern=r'^\s*(\*|(W/)?"[!#-~]*"(\s*,\s*(W/)?"[!#-~]*")*)\s*$')
 ]
-"""What If-Match and If-None-Match have to be: `*`, or quoted tags."""
+"""The value of If-Match and If-None-Match: `*`, or quoted tags."""
 
 PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
 """Headers that make a write conditional; a write is refused if its operation does not declare them."""
 UNHONORED = "unhonored"
-"""The key in a handler's `opt` for the preconditions that its operation does not declare, as header bytes."""
+"""The key in a handler's `opt` for preconditions that its operation does not declare, as bytes."""
 
 BodyLimit = Literal["body", "placements", "simulations", "apply"]
-"""The first part of the setting `…_bytes_max` that bounds an operation's body."""
+"""The prefix of the setting `…_bytes_max` that limits an operation's body."""
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One query parameter or header; `type` is what its text has to be."""
+    """A query parameter or header; `type` is the type of its text."""
 
     name: str
     description: str
@@ -64,12 +64,11 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     types: Mapping[str, Any]
     description: str
     example: Any = None
-    """Shown in each media type that has JSON, and for text where it is text."""
+    """Shown for each JSON media type, or for text if it is text."""
     examples: Mapping[str, Any] = {}
-    """Other examples, of single media types."""
+    """Examples for single media types."""
     named: Mapping[str, Any] = {}
-    """Examples by name, where one does not show everything; the first is the most usual. Takes the place
-    of `example`."""
+    """Named examples, used instead of `example` if one does not show everything; the most common comes first."""
     required: bool = True
 
 
@@ -86,36 +85,36 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
     reads: bool = False
-    """Whether no request for it ever changes anything, so that its answer may be refused for lack of room."""
+    """Whether no request ever changes anything, so that an answer may be refused for lack of room."""
     tagged: bool = False
-    """Whether its answers have an entity tag though they are not about a cluster; those that are have one."""
+    """Whether answers have an entity tag although they are not about a cluster; those about one always do."""
     decided: bool = False
-    """Whether it needs the cluster's replica, so that it is forwarded to the worker that has it (P19)."""
+    """Whether the operation needs the cluster's replica and is forwarded to the worker that has it (P19)."""
     decided_with: Sequence[frozenset[str]] = ()
-    """Names of query parameters: a request that has all of one set needs the replica, too."""
+    """Sets of query parameters; a request with all parameters of one set needs the replica too."""
     warns: bool = False
-    """Whether it reads manifests, or acts on stored ones, so that its answers may have warnings."""
+    """Whether the operation reads manifests or acts on stored ones, so that answers may have warnings."""
     minimal: bool = False
-    """Whether `Prefer: return=minimal` makes its answers shorter."""
+    """Whether `Prefer: return=minimal` shortens answers."""
     keeps_unknown: Sequence[Any] = ()
-    """Types of its bodies whose unknown fields are kept or ignored, as in Kubernetes' own objects."""
+    """Types in bodies whose unknown fields are kept or ignored, as in Kubernetes' own objects."""
     components: Mapping[str, Any] = {}
-    """Types or schemas, by name, that its bodies only refer to, since msgspec has no type for them."""
+    """Types or schemas, by name, that bodies refer to although msgspec has no type for them."""
     problems: Sequence[str] = ()
-    """The codes that this operation can answer beside those that every operation can."""
+    """Problem codes of this operation, in addition to those that every operation has."""
 
     def names(self, place: Literal["query", "header"]) -> frozenset[str]:
-        """The names of the parameters of one place."""
+        """Return the names of the parameters in one place."""
         return frozenset(p.name for p in self.parameters if p.place == place)
 
 
 def as_ndjson(*values: Mapping[str, Any]) -> str:
-    """Return values as NDJSON, as examples of it are shown."""
+    """Return values as NDJSON, for examples."""
     return msgspec.json.Encoder().encode_lines(values).decode()
 
 
 def described(operation: Operation) -> dict[str, Any]:
-    """The `opt` of a Litestar handler that carries its operation."""
+    """Return the `opt` of a Litestar handler for an operation."""
     honored = operation.names("header")
     unhonored = frozenset(name.lower().encode() for name in PRECONDITIONS if name not in honored)
     return {"operation": operation, UNHONORED: unhonored, **declared(operation.access)}

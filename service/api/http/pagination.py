@@ -1,4 +1,4 @@
-"""The opaque `continue` of a list: the last key of a page and the first page's revision."""
+"""The opaque `continue` token of a list: the last key of a page and the first page's revision."""
 
 import base64
 import binascii
@@ -13,25 +13,25 @@ _Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
 
 
 class Continue(msgspec.Struct, frozen=True, array_like=True):
-    """The place where a list goes on: after this namespace and name, at the first page's revision."""
+    """The position where a list continues: after a namespace and name, at the first page's revision."""
 
     list: Annotated[str, msgspec.Meta(max_length=400)]
-    """The list that this place is in: its cluster, its kind, and its namespace if it has only one."""
+    """The list that the position belongs to: its cluster, its kind, and its namespace if it has only one."""
     revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     namespace: _Key
     name: _Key
     is_past: bool = False
-    """Whether all pages are as of that revision; else they show the present."""
+    """Whether all pages are as of that revision rather than of the present."""
     value: Annotated[str, msgspec.Meta(max_length=253)] | int | None = None
-    """What the object is ordered by, in a list that is sorted."""
+    """The value that the last object was sorted by, in a sorted list."""
 
     def token(self) -> str:
-        """The text that a client sends back; it is safe inside a URL."""
+        """Return the URL-safe text that a client sends back."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
 
 def parse_continue(token: str, of_list: str) -> Continue:
-    """The place that a token of the list `of_list` stands for.
+    """Return the position that a token of the list `of_list` stands for.
 
     Raises:
         MalformedRequest: the token is not one that this list gave out.
@@ -48,7 +48,7 @@ def parse_continue(token: str, of_list: str) -> Continue:
 
 
 def past_revision(parameters: Mapping[str, str], start: Continue | None) -> int | None:
-    """The earlier revision that a list is asked for, or that its pages before were of; None: the present.
+    """Return the past revision that a list or its earlier pages ask for, or None for the present.
 
     Raises:
         MalformedRequest: `revision` is not that of the pages before.

@@ -1,4 +1,4 @@
-"""Each operation declares who may call it, and each request is checked against its operation."""
+"""Each operation declares who may call it, and each request is checked against that."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,48 +14,48 @@ from service.model.core.errors import Forbidden
 from service.scheduler.protocol.callers import Caller
 
 ACCESS = "access"
-"""The key of the `opt` of a handler under which it declares who may call it."""
+"""The key of a handler's `opt` under which it declares who may call it."""
 
 NOT_KNOWN = "Send `Authorization: Bearer <token>` with a token of this server."
-"""What a caller is told who is not known and should be."""
+"""The answer to a caller without credentials."""
 
 
 class Public(msgspec.Struct, frozen=True):
-    """Anybody may call the operation, without credentials."""
+    """Anyone may call the operation, without credentials."""
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """The caller must have the verb in all of the path's cluster, or in some cluster if it names none."""
+    """The caller needs the verb on the whole cluster in the path, or on any cluster if the path names none."""
 
     verb: Verb
 
 
 class Namespaced(msgspec.Struct, frozen=True):
-    """The caller must have the verb in the namespace that the path names.
+    """The caller needs the verb in the namespace in the path.
 
-    If the path names none, the verb in some namespace is enough here, and the handler then checks
-    the namespace of each object.
+    If the path names none, the verb in any namespace suffices here, and the handler checks the
+    namespace of each object.
     """
 
     verb: Verb
     or_verb: Verb | None = None
-    """Another verb that is enough as well; the handler then checks which of the two is needed."""
+    """An alternative verb; the handler checks which of the two is needed."""
 
 
 class Admin(msgspec.Struct, frozen=True):
-    """The caller must be an admin, who may do everything on this server."""
+    """The caller must be an admin."""
 
 
 Access = Public | Cluster | Namespaced | Admin
 
 
 def declared(access: Access) -> dict[str, Any]:
-    """The `opt` of a Litestar handler that declares who may call it."""
+    """Return the `opt` of a Litestar handler that declares who may call it."""
     return {ACCESS: access}
 
 
 def access_of(handler: BaseRouteHandler) -> Access:
-    """The access that a handler declares.
+    """Return the access that a handler declares.
 
     Raises:
         ImproperlyConfiguredException: the handler declares none.
@@ -98,7 +98,7 @@ def require(principal: Principal, verb: Verb, cluster: str, namespace: str | Non
 def require_any(
     principal: Principal, verbs: Sequence[Verb], cluster: str, namespace: str | None
 ) -> None:
-    """Check as `require` does that a principal has at least one of several verbs.
+    """Check that a principal has at least one of several verbs, in the sense of `require`.
 
     Raises:
         Forbidden: it has none of them there.
@@ -108,7 +108,7 @@ def require_any(
 
 
 def require_for(caller: Caller, verbs: Sequence[Verb], namespace: str | None, place: str) -> None:
-    """Check as `require_any` does that a caller may do what one part of a body asks for.
+    """Check that a caller may do what one part of a body asks for, in the sense of `require_any`.
 
     Raises:
         Forbidden: it has none of the verbs there; the error names the `place` in the body.

@@ -1,4 +1,4 @@
-"""`Prefer: return=minimal` (RFC 7240): answers to writes without what the client has sent itself."""
+"""`Prefer: return=minimal` (RFC 7240): answers to writes without what the client sent."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=LineResult | DeletionResult)
 
 
 class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What a client cannot know of an object that it has written."""
+    """The metadata that the server sets on an object."""
 
     name: str
     namespace: str = ""
@@ -28,7 +28,7 @@ class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _Partial(msgspec.Struct, rename="camel"):
-    """An object without all that is not metadata, as Kubernetes' PartialObjectMetadata."""
+    """An object with nothing but its metadata, as Kubernetes' PartialObjectMetadata."""
 
     api_version: str
     kind: str
@@ -40,12 +40,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def prefers_minimal(request: ApiRequest) -> bool:
-    """Whether the client wants answers that are as short as possible; what it prefers besides is passed over."""
+    """Return whether the client prefers minimal answers; other preferences are ignored."""
     return any(_asks(value) for name, value in request.scope["headers"] if name == b"prefer")
 
 
 def _asks(header: bytes) -> bool:
-    """Whether one header names the preference: a list, each with parameters of its own."""
+    """Return whether one header, a list whose items may have parameters, names the preference."""
     for each in header.decode("latin-1").lower().split(","):
         name, _, value = each.partition(";")[0].partition("=")
         if (name.strip(), value.strip().strip('"')) == ("return", "minimal"):
@@ -54,12 +54,12 @@ def _asks(header: bytes) -> bool:
 
 
 def minimal_object(body: bytes) -> bytes:
-    """The members of a rendered object that say what it is, and its name, uid and times."""
+    """Reduce an encoded object to its type, name, uid, and times."""
     return _encoder.encode(_decoder.decode(body))
 
 
 def minimal_results(results: Sequence[R]) -> list[R]:
-    """The results that say more than that all went well."""
+    """Return only results that are not plain successes."""
     return [each for each in results if each.result not in _DONE or _tells_more(each)]
 
 
@@ -68,6 +68,6 @@ def _tells_more(result: LineResult | DeletionResult) -> bool:
 
 
 def as_applied(response: Response[bytes]) -> Response[bytes]:
-    """Say of an answer that it is minimal because the client prefers that."""
+    """Mark an answer as minimal."""
     response.headers[APPLIED] = PREFERENCE
     return response

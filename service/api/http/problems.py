@@ -1,7 +1,7 @@
-"""Answers errors as problem documents (RFC 9457), by one table from an error's code to its answer.
+"""Problem documents (RFC 9457), made from errors by one table of codes.
 
-Errors of the model say what went wrong; only here do they get a status. Errors that only HTTP
-itself can have are declared here, too.
+Errors of the model say what is wrong; only this module gives them a status. Errors of HTTP itself
+are declared here too.
 """
 
 # ruff: noqa: N818 - the names are the codes that clients see
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class MalformedRequest(MoorageError):
-    """The request breaks HTTP, or one of its headers or query parameters cannot be read."""
+    """The request breaks HTTP, or a header or query parameter cannot be parsed."""
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
         super().__init__(detail)
@@ -37,19 +37,19 @@ class MalformedRequest(MoorageError):
 
 
 class Unauthorized(MoorageError):
-    """The request has no bearer token, or a wrong one."""
+    """The request has no bearer token, or an invalid one."""
 
 
 class CrossOriginRequest(MoorageError):
-    """A web page of another origin had its browser send this request."""
+    """A browser sent the request for a page of another origin."""
 
 
 class MisdirectedRequest(MoorageError):
-    """The request was meant for another host than this server."""
+    """The request was meant for another host."""
 
 
 class GrantsChanged(MoorageError):
-    """A watcher may read other namespaces than when its watch began."""
+    """A watcher may read other namespaces than when the watch began."""
 
 
 class NoSuchPath(MoorageError):
@@ -57,7 +57,7 @@ class NoSuchPath(MoorageError):
 
 
 class MethodNotAllowed(MoorageError):
-    """The path exists, the method does not."""
+    """The path exists, but not with this method."""
 
 
 class BodyTimeout(MoorageError):
@@ -73,7 +73,7 @@ class URLTooLong(MoorageError):
 
 
 class UnsupportedMediaType(MoorageError):
-    """The operation does not take this Content-Type or Content-Encoding."""
+    """The operation does not accept this Content-Type or Content-Encoding."""
 
 
 class HeadersTooLarge(MoorageError):
@@ -81,15 +81,15 @@ class HeadersTooLarge(MoorageError):
 
 
 class TooManyBytes(Unavailable):
-    """The server holds as many bytes of bodies and answers as it may."""
+    """The server already holds the maximum of bytes of bodies and answers."""
 
 
 class TooManyRequests(Unavailable):
-    """A principal asks more often than it may."""
+    """A principal exceeds its rate."""
 
 
 class TooManyFailures(Unavailable):
-    """An address sends wrong tokens more often than they are answered."""
+    """An address sends wrong tokens too often."""
 
 
 class RevisionNotReached(Unavailable):
@@ -97,7 +97,7 @@ class RevisionNotReached(Unavailable):
 
 
 class IdentityProviderUnavailable(Unavailable):
-    """The keys that an identity provider signs with cannot be had."""
+    """An identity provider's signing keys cannot be fetched."""
 
 
 class ReplicaLags(Unavailable):
@@ -105,7 +105,7 @@ class ReplicaLags(Unavailable):
 
 
 class ProblemKind(NamedTuple):
-    """How one code is answered; `meaning` is the text of its page `/errors/<code>`."""
+    """How a code is answered; `meaning` is the text of its page `/errors/<code>`."""
 
     status: int
     title: str
@@ -453,7 +453,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
 
 
 FIELD_PROBLEMS_MAX = 100
-"""How many wrong fields an answer names; its `detail` has their number."""
+"""The most wrong fields that an answer lists; `detail` has their total."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -480,30 +480,30 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def headers_of(code: str) -> Sequence[str]:
-    """The headers that the answer of a problem has beside those of every answer."""
+    """Return the names of headers that the answer of a problem has in addition to the usual ones."""
     if code == "Unauthorized":
         return ("WWW-Authenticate",)
     return ("Retry-After",) if code in _RETRIED else ()
 
 
 def _codes_below(error: type[MoorageError]) -> set[str]:
-    """The code of an error, and those of the errors that stand for it."""
+    """Return the codes of an error and of its subclasses."""
     return {error.__name__}.union(*map(_codes_below, error.__subclasses__()))
 
 
 _RETRIED = frozenset({"IdempotencyKeyInProgress", "EvictionBlocked", *_codes_below(Unavailable)})
-"""Codes of problems of which the server says after how many seconds it is worth asking again."""
+"""Codes of problems whose answers say when to retry."""
 
 
 def code_of(error: MoorageError) -> str:
-    """The code that clients see: for a denial its reason, if that has a page of its own."""
+    """Return the code that clients see; for a denial its reason, if that has a page."""
     if isinstance(error, Denied) and error.reason in PROBLEMS:
         return error.reason
     return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
 
 
 def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
-    """The problem document of an error, for the request path `instance`."""
+    """Return an error's problem document for the request path `instance`."""
     code = code_of(error)
     kind = PROBLEMS[code]
     return Problem(
@@ -522,13 +522,13 @@ def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
 def encode_problem(
     error: MoorageError, instance: str, request_id: str
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Status, body and extra headers of an error's answer."""
+    """Return status, body, and extra headers of an error's answer."""
     problem = problem_of(error, instance, request_id)
     return problem.status, msgspec.json.encode(problem), _headers(error, problem.status)
 
 
 def _family(error: MoorageError) -> list[str]:
-    """The names of the error's class and of those it stands for, nearest first."""
+    """Return the names of the error's class and its base classes, nearest first."""
     return [kind.__name__ for kind in type(error).__mro__]
 
 

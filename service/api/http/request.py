@@ -1,4 +1,4 @@
-"""Reads requests strictly: media types, headers, queries, and preconditions."""
+"""Read requests strictly: media types, headers, queries, and preconditions."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from service.api.http.problems import MalformedRequest, UnsupportedMediaType
 from service.model.core.errors import FieldError
 
 WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
-"""Methods that may change something; a precondition of a read can be ignored without harm."""
+"""Methods that may change something; preconditions of reads can safely be ignored."""
 
 _ENTITY_TAG = re.compile(r'(W/)?"([!#-~]*)"')
 
@@ -26,10 +26,9 @@ def operation_of(request: ApiRequest) -> Operation:
 
 
 def header(request: ApiRequest, name: str) -> str | None:
-    """The first header of this name, which is in lower case; None if there is none.
+    """Return the first header with this lower-case name, or None.
 
-    Litestar's own view of the headers decodes and indexes all of them, for two or three that are
-    looked up.
+    Litestar's own view of headers decodes and indexes all of them, although only two or three are needed.
     """
     wanted = name.encode()
     for given, value in request.scope["headers"]:
@@ -39,13 +38,13 @@ def header(request: ApiRequest, name: str) -> str | None:
 
 
 def media_type(request: ApiRequest) -> str:
-    """The body's media type, one that the operation takes; JSON if a body that is optional has none.
+    """Return the body's media type, which the operation must accept; JSON if an optional body has none.
 
-    A Content-Type is demanded, since a web page can have a browser send a body without one to any
-    server, but no body that is declared as JSON unless the server agrees.
+    A Content-Type is required because a web page can make a browser send a body without one to any
+    server, but not a body declared as JSON unless that server agrees.
 
     Raises:
-        UnsupportedMediaType: the operation does not take this Content-Type, charset or
+        UnsupportedMediaType: the operation does not accept this Content-Type, charset, or
             Content-Encoding, or it needs a body and there is no Content-Type.
     """
     if (coding := header(request, "content-encoding")) is not None:
@@ -75,12 +74,12 @@ def _taken(operation: Operation) -> str:
 
 
 def query(request: ApiRequest) -> Mapping[str, str]:
-    """The query parameters; each is one of the operation's, and is there at most once.
+    """Return the query parameters; each must be declared by the operation and occur at most once.
 
-    A misspelt parameter is refused, not ignored: `?dryrun=true` must not write.
+    A misspelled parameter is refused, not ignored: `?dryrun=true` must not write.
 
     Raises:
-        MalformedRequest: a parameter is unknown, repeated or not UTF-8.
+        MalformedRequest: a parameter is unknown, repeated, or not UTF-8.
     """
     if not (raw := request.scope["query_string"]):
         return {}
@@ -98,7 +97,7 @@ def query(request: ApiRequest) -> Mapping[str, str]:
 
 
 def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
-    """A query parameter as an integer between `least` and 2**63 - 1; None if it is absent."""
+    """Return a query parameter as an integer from `least` to 2**63 - 1, or None if absent."""
     text = parameters.get(name)
     if text is None:
         return None
@@ -108,7 +107,7 @@ def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int |
 
 
 def flag(parameters: Mapping[str, str], name: str) -> bool:
-    """A query parameter that is true or false; false if it is absent."""
+    """Return a query parameter as a boolean; False if absent."""
     text = parameters.get(name, "false")
     if text not in ("true", "false"):
         raise wrong_parameter(name, "has to be true or false", text)
@@ -116,7 +115,7 @@ def flag(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def integer_header(request: ApiRequest, name: str, *, default: int | None) -> int | None:
-    """A header as an integer between 0 and 2**63 - 1; `default` if it is absent or empty."""
+    """Return a header as an integer from 0 to 2**63 - 1; `default` if absent or empty."""
     text = (header(request, name) or "").strip()
     if not text:
         return default
@@ -126,16 +125,16 @@ def integer_header(request: ApiRequest, name: str, *, default: int | None) -> in
 
 
 def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
-    """The error for one query parameter whose value cannot be read."""
+    """Return the error for a query parameter that cannot be parsed."""
     errors = [FieldError(name, message, value[:200])]
     return MalformedRequest(f"Query parameter {name}: {message}.", errors)
 
 
 def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
-    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` matches any tag.
+    """Return the tags of an If-Match or If-None-Match without quotes; `("*",)` matches any tag.
 
-    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. The
-    quoted `"*"` is left out, too: it is a tag like any other, and none that the server gives.
+    If-Match compares strongly (RFC 9110): a weak tag matches nothing and is dropped. The quoted `"*"` is
+    dropped too: it is a tag like any other, which the server never gives.
 
     Raises:
         MalformedRequest: the header is not a list of entity tags.
@@ -150,19 +149,19 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
 
 
 def if_match(request: ApiRequest) -> tuple[str, ...] | None:
-    """The entity tags of the request's If-Match; None if it has no such header."""
+    """Return the entity tags of the request's If-Match, or None if it has none."""
     value = _lines(request, b"if-match")
     return None if value is None else entity_tags("If-Match", value)
 
 
 def if_none_match(request: ApiRequest) -> tuple[str, ...] | None:
-    """The entity tags of the If-None-Match of a write; None if it has no such header."""
+    """Return the entity tags of the request's If-None-Match, or None if it has none."""
     value = _lines(request, b"if-none-match")
     return None if value is None else entity_tags("If-None-Match", value, weak=True)
 
 
 def _lines(request: ApiRequest, name: bytes) -> str | None:
-    """A header that is a list, whose lines are parts of it; None if it is absent."""
+    """Return a list header with all its lines joined, or None if absent."""
     lines = [value.decode("latin-1") for given, value in request.scope["headers"] if given == name]
     return ", ".join(lines) if lines else None
 

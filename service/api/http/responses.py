@@ -1,4 +1,4 @@
-"""Makes answers: their headers, entity tags, and manifests and lists put together from bytes."""
+"""Build answers: headers, entity tags, manifests, and lists, assembled from bytes."""
 
 import asyncio
 import logging
@@ -25,26 +25,26 @@ from service.model.log.commit import ObjectRow
 from service.model.registry.manifests import with_resource_version
 
 WARNING_LENGTH_MAX = 256
-"""How many characters of one warning a header has; the body has them all."""
+"""The most characters of one warning in the header; the body has all of them."""
 WARNINGS_LENGTH_MAX = 4 * 1024
-"""How long the header with all warnings may be; those beyond it are in the body only."""
+"""The maximum length of the header with all warnings; the rest are only in the body."""
 
 _log = logging.getLogger(__name__)
 
 _UNQUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 Warnings = Sequence[FieldWarning] | msgspec.UnsetType
-"""The warnings of an answer; `UNSET` if there are none."""
+"""The warnings of an answer, or `UNSET`."""
 
 
 def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
-    """The headers of every answer about a cluster: the head, and the answer's own tag."""
+    """Return the headers of every answer about a cluster: its head and the answer's entity tag."""
     headers = {"moorage-revision": str(revision)}
     return headers if etag is None else {**headers, "etag": etag}
 
 
 def warning_header(warnings: Warnings) -> str | None:
-    """The header `Warning` as Kubernetes writes it, with the warnings separated by commas; None without any."""
+    """Return the `Warning` header as Kubernetes writes it, or None without warnings."""
     told, length = list[str](), 0
     for each in warnings or ():
         text = _UNQUOTABLE.sub("?", f"{each.field} {each.message}".strip())[:WARNING_LENGTH_MAX]
@@ -57,7 +57,7 @@ def warning_header(warnings: Warnings) -> str | None:
 
 
 def with_warnings(body: bytes, warnings: Warnings) -> bytes:
-    """An object as JSON, with the field `warnings` if there are any."""
+    """Add the field `warnings` to an encoded object if there are any."""
     if not warnings:
         return body
     return b'%b,"%b":%b}' % (body[:-1], WARNINGS.encode(), msgspec.json.encode(warnings))
@@ -71,7 +71,7 @@ def json_response(
     etag: str | None = None,
     warning: str | None = None,
 ) -> Response[bytes]:
-    """An answer about a cluster whose body is JSON already."""
+    """Return an answer about a cluster whose body is JSON already."""
     headers = revision_headers(revision, etag)
     if warning is not None:
         headers["warning"] = warning
@@ -79,7 +79,7 @@ def json_response(
 
 
 def encoded_response(value: object, revision: int, *, status: int = 200) -> Response[bytes]:
-    """An answer about a cluster that still has to be encoded."""
+    """Encode a value as an answer about a cluster."""
     return json_response(msgspec.json.encode(value), revision, status=status)
 
 
@@ -91,7 +91,7 @@ def object_response(
     status: int = 200,
     warnings: Warnings = msgspec.UNSET,
 ) -> Response[bytes]:
-    """One object as stored: `body` is its manifest without the resourceVersion."""
+    """Return a stored object; `body` is its manifest without the resourceVersion."""
     return json_response(
         with_warnings(with_resource_version(body, resource_version), warnings),
         revision,
@@ -104,18 +104,18 @@ def object_response(
 def dry_response(
     body: bytes, revision: int, *, status: int, warnings: Warnings = msgspec.UNSET
 ) -> Response[bytes]:
-    """One object as it would be stored, which has no resourceVersion and no tag."""
+    """Return an object as it would be stored, without resourceVersion and entity tag."""
     warning = warning_header(warnings)
     return json_response(with_warnings(body, warnings), revision, status=status, warning=warning)
 
 
 def tag_of(resource_version: int) -> str:
-    """An object's entity tag: the revision that last changed it."""
+    """Return an object's entity tag: the revision that last changed it."""
     return f'"{resource_version}"'
 
 
 def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[bytes] | None:
-    """A 304 if the client names this tag in If-None-Match, since it has the object already, else None."""
+    """Return a 304 if the client's If-None-Match has this tag, or None."""
     known = if_none_match(request)
     if known is None:
         return None
@@ -125,13 +125,13 @@ def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[byte
 
 
 def items(rows: Iterable[ObjectRow], chosen: ChosenFields | None = None) -> bytes:
-    """The objects of a JSON array, without its brackets; of each the fields that were chosen."""
+    """Return objects joined as in a JSON array, each reduced to the chosen fields."""
     whole = (with_resource_version(row.body, row.revision) for row in rows)
     return b",".join(whole if chosen is None else map(chosen.of, whole))
 
 
 def list_end(unreadable: Sequence[ObjectRow]) -> bytes:
-    """The end of a list after its last item, with the names of what it was left without."""
+    """Return the end of a list, which names omitted objects."""
     if not unreadable:
         return b"]}"
     names = [f"{row.namespace}/{row.name}" if row.namespace else row.name for row in unreadable]
@@ -139,7 +139,7 @@ def list_end(unreadable: Sequence[ObjectRow]) -> bytes:
 
 
 def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
-    """The beginning of a list in Kubernetes' form, up to its first item; `list_end` ends the list."""
+    """Return the beginning of a Kubernetes list, up to its first item."""
     more = b"" if continue_ is None else b',"continue":"%s"' % continue_.encode()
     return b'{"apiVersion":"v1","kind":"%s","metadata":{"resourceVersion":"%d"%s},"items":[' % (
         kind.encode(),
@@ -149,11 +149,11 @@ def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
 
 
 class Streamed(Response[None]):
-    """An answer whose body is sent in pieces, as its length is not known.
+    """An answer of unknown length, which is sent in pieces.
 
-    Litestar's own `Stream` notices that a client leaves by reading from it, and so would swallow
-    the request's body if that is still being read. This class reads only with `ends_with_client`:
-    for requests without a body, whose pieces may be long in coming.
+    Litestar's own `Stream` reads from a client to notice that it disconnects, and so would swallow a
+    request body that is still arriving. This class reads only with `ends_with_client`, for requests
+    without a body whose pieces may take long.
     """
 
     def __init__(
@@ -172,7 +172,6 @@ class Streamed(Response[None]):
     def to_asgi_response(
         self, app: Litestar | None, request: Request[Any, Any, Any], **_: Any
     ) -> ASGIResponse:
-        """The response as Litestar sends it."""
         return _StreamedResponse(
             no_pieces() if context_of(request.scope).is_head else self._pieces,
             ends_with_client=self._ends_with_client,
@@ -182,7 +181,7 @@ class Streamed(Response[None]):
 
 
 async def no_pieces() -> Pieces:
-    """An empty body."""
+    """Yield nothing."""
     for piece in list[bytes]():
         yield piece
 
@@ -199,7 +198,7 @@ class _StreamedResponse(ASGIResponse):
     async def send_body(self, send: Send, receive: Receive) -> None:
         """Send the pieces as they come.
 
-        The answer is cut off if its reader is too slow, or a piece finds no room.
+        The answer is cut off if its reader is too slow or a piece finds no room.
         """
         if not self._ends_with_client:
             await self._send_pieces(send)
@@ -229,6 +228,6 @@ async def _send(send: Send, piece: bytes, *, more: bool) -> None:
 
 
 async def _left(receive: Receive) -> None:
-    """Return once the client is gone."""
+    """Return once the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass

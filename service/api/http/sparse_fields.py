@@ -1,8 +1,8 @@
-"""The query parameter `fields`: the parts of objects that an answer shall have.
+"""The query parameter `fields`, which selects parts of objects.
 
-Objects are decoded to a type that has only these parts, so that the others are skipped and not
-decoded. Paths are those of the manifest, with dots; a backslash before a dot makes it one of the
-name's own, as in kubectl's paths. In a list a path goes on in each item.
+Objects are decoded to a type that has only these parts, so that all others are skipped. Paths are
+dotted as in the manifest; a backslash before a dot makes it part of a name, as in kubectl. In a list
+a path applies to each item.
 """
 
 import re
@@ -20,20 +20,20 @@ from service.api.http.request import operation_of, wrong_parameter
 from service.model.core.manifest import WARNINGS
 
 FIELD_DEPTH_MAX = 20
-"""How many names one path may have."""
+"""The most names in one path."""
 PARAMETER = "fields"
 
 _Tree: TypeAlias = dict[str, "_Tree | None"]
-"""Names with what is wanted below each; None: all of it."""
+"""Names with what is selected below each; None selects all of it."""
 
 _DOT = re.compile(r"(?<!\\)\.")
 _NAME = re.compile(r"[A-Za-z0-9$][A-Za-z0-9$_./-]{0,316}")
 _ALWAYS = ("apiVersion", "kind", "metadata.namespace", "metadata.name")
-"""What tells an object from others is always there."""
+"""Fields that identify an object, which are always included."""
 
 
 class ChosenFields:
-    """Reduces objects to the fields that were asked for, and to what tells each from others."""
+    """A reducer of objects to the selected fields and to those that identify them."""
 
     def __init__(self, paths: frozenset[str]) -> None:
         tree: _Tree = {}
@@ -41,20 +41,20 @@ class ChosenFields:
             _grow(tree, _names_of(path))
         self._decoder = msgspec.json.Decoder(_type_of(tree))
         self.tag = sha256(",".join(sorted(paths)).encode()).hexdigest()[:16]
-        """It tells answers with these fields from those with others."""
+        """Distinguishes answers with these fields from answers with others."""
 
     def of(self, body: bytes) -> bytes:
-        """An object that is JSON, with these fields only."""
+        """Reduce an encoded object to these fields."""
         return msgspec.json.encode(self._decoder.decode(body))
 
 
 def parse_fields(
     request: ApiRequest, parameters: Mapping[str, str], at_most: int
 ) -> ChosenFields | None:
-    """The fields that a read asks for; None: all of them.
+    """Return the fields that a read asks for, or None for all.
 
     Raises:
-        MalformedRequest: a path cannot be read, or names what objects of the kind do not have, or
+        MalformedRequest: a path cannot be read, or names a field that objects of the kind lack, or
             there are too many.
     """
     text = parameters.get(PARAMETER)
@@ -75,7 +75,7 @@ def _chosen(paths: frozenset[str]) -> ChosenFields:
 
 
 def tag_with(tag: str, chosen: ChosenFields | None) -> str:
-    """The entity tag of an answer that has only some fields.
+    """Return the entity tag of an answer that has only some fields.
 
     It is weak, so that no If-Match holds with it: what is changed by it has all fields.
     """
@@ -85,7 +85,7 @@ def tag_with(tag: str, chosen: ChosenFields | None) -> str:
 
 
 def _shown_type(request: ApiRequest) -> Any:
-    """The type of the objects that an operation shows, or lists."""
+    """Return the type of the objects that an operation returns or lists."""
     shown = operation_of(request).answers[200].types[JSON]
     listed = _known(shown).get("items")
     return shown if listed is None else listed
@@ -107,7 +107,7 @@ def _check(path: str, shown: Any) -> None:
 
 
 def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more: bool) -> None:
-    """Refuse a name where no other is kept than those known, or one that is known in other case."""
+    """Refuse a name that the type does not know, or knows in another case, unless it keeps unknown names."""
     near = [each for each in known if each.lower() == name.lower()]
     if may_have_more and not near:
         return
@@ -116,7 +116,7 @@ def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more
 
 
 def _known(shown: Any) -> Mapping[str, Any]:
-    """The fields of a declared type, of an item if it is a list; none if others are all there are."""
+    """Return the fields of a declared type, or of a list's items; none if any field is allowed."""
     declared = _struct_of(shown)
     if declared is None:
         return {}
@@ -145,7 +145,7 @@ def _names_of(path: str) -> list[str]:
 
 
 def _grow(tree: _Tree, names: list[str]) -> None:
-    """Add a path to the tree, unless it is in what is wanted already."""
+    """Add a path to the tree, unless it is selected already."""
     *above, last = names
     for name in above:
         below = tree.setdefault(name, {})
@@ -156,7 +156,7 @@ def _grow(tree: _Tree, names: list[str]) -> None:
 
 
 def _type_of(tree: _Tree) -> Any:
-    """A type that decodes the fields of a tree; bytes of those that are wanted whole are kept as they are.
+    """Return a type that decodes the fields of a tree; fields that are selected whole stay bytes.
 
     Where a path goes on in what is no object, that is kept.
     """

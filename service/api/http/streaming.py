@@ -1,4 +1,4 @@
-"""Sends answers piece by piece, within the time that their reader has for each piece."""
+"""Send answers piece by piece, with a time limit for reading each piece."""
 
 import asyncio
 import logging
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from litestar.types import Send
 
 UNBUFFERED = b"x-accel-buffering"
-"""The header of endless streams, by which neither proxies nor compression hold back what is sent."""
+"""The header that tells proxies and our compression not to buffer an endless stream."""
 PIECE_BYTES = 64 * 1024
-"""About how many bytes are sent at once; each piece has its own time to be read."""
+"""About how many bytes are sent at once; each piece has its own time limit."""
 READER_SECONDS_MAX = 10.0
-"""How long a client may leave a piece unread before its connection is dropped."""
+"""How long a client may leave a piece unread before it is disconnected."""
 PAGE_BYTES_PER_SECOND_MIN = 64 * 1024
-"""The least average rate at which a client reads a page of a watch after READER_SECONDS_MAX.
+"""The minimum average speed at which a client reads a page of a watch after READER_SECONDS_MAX.
 
-A page is held as a whole until its last piece is read, so its reader may not take
-READER_SECONDS_MAX for each piece.
+A page is held as a whole until its last piece is read, so READER_SECONDS_MAX for each piece would be
+too long.
 """
 
 _log = logging.getLogger(__name__)
@@ -26,11 +26,11 @@ Pieces = AsyncGenerator[bytes, None]
 
 
 class TooSlow(Exception):  # noqa: N818 - a fact, not a failure
-    """A client has left a piece unread for too long."""
+    """A client left a piece unread for too long."""
 
 
 class PageReader:
-    """The client that reads one page of a watch, and the time that it takes to do so."""
+    """The client that reads a page of a watch, and the time it has taken."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -54,7 +54,7 @@ class PageReader:
 
 
 async def send_piece(send: Send, piece: bytes, *, more: bool) -> None:
-    """Send a part of a body; raises TooSlow if its reader does not take it."""
+    """Send a part of a body, or raise TooSlow if it is not read in time."""
     try:
         async with asyncio.timeout(READER_SECONDS_MAX):
             await send({"type": "http.response.body", "body": piece, "more_body": more})

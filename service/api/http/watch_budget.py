@@ -1,6 +1,6 @@
 """The part of a process's byte budget that watches hold for pages of the log.
 
-Watches wait where there is no room, and hold nothing while they do.
+Watches wait if there is no room, and hold nothing while they do.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from service.api.http.streaming import PIECE_BYTES
 
 WATCH_PART = 4
-"""Which part of the budget watches may hold, and which part of that one caller's: one in four."""
+"""The share of watches in the budget, and of one caller in that share: one in four."""
 
 
 class Total(Protocol):
@@ -21,7 +21,7 @@ class Total(Protocol):
 
 
 Holder = object
-"""Whose bytes are counted together: a caller's name, or one watch of a caller who has no bound."""
+"""The owner of counted bytes: a caller's name, or a single watch of a caller without a bound."""
 
 
 class WatchShare:
@@ -40,23 +40,23 @@ class WatchShare:
     def __init__(self, budget: Total) -> None:
         self.bytes_max = budget.bytes_max // WATCH_PART
         self.part = self.bytes_max // WATCH_PART
-        """How much of its share one holder takes from others."""
+        """The bytes that one holder can take from others."""
         self.held = 0
         """The bytes that all watches hold together."""
         self._counted = 0
-        """The bytes that all watches hold within the parts of their holders."""
+        """The bytes of all watches, each holder's counted up to its part."""
         self._budget = budget
         self._held_by: Counter[Holder] = Counter()
         self.line: deque[_WaitingWatch] = deque()
-        """The watches that wait for room, in their order."""
+        """The watches that wait for room, in order."""
 
     @property
     def waiting(self) -> int:
-        """How many watches wait for room."""
+        """The number of watches that wait for room."""
         return sum(not each.turn.done() for each in self.line)
 
     def has_room(self, holder: Holder, count: int, own: int) -> bool:
-        """Whether a watch may hold `count` bytes besides its `own`, behind all who wait."""
+        """Return whether a watch may hold `count` bytes besides its `own`, after all that wait already."""
         wish = _Wish(holder, count, own)
         if self._is_above_its_part(wish):
             return False
@@ -68,7 +68,7 @@ class WatchShare:
         return self._admits(wish, ahead)
 
     def _admits(self, wish: "_Wish", ahead: "_Ahead") -> bool:
-        """Whether there is room for a wish; if not, those behind it do not take what it waits for."""
+        """Return whether a wish fits; if not, later wishes do not take what it waits for."""
         if self._is_above_its_part(wish):
             return False  # It waits for its own watches alone.
         if wish.size <= PIECE_BYTES:
@@ -102,11 +102,11 @@ class WatchShare:
         return min(held, self.part)
 
     def take(self, holder: Holder, count: int) -> None:
-        """Hold `count` bytes more, whether there is room for them or not."""
+        """Hold `count` more bytes, even without room."""
         self._add(holder, count)
 
-    def give_back(self, holder: Holder, count: int) -> None:
-        """Hold `count` bytes fewer, and let others in."""
+    def release(self, holder: Holder, count: int) -> None:
+        """Release `count` bytes, and admit waiting watches."""
         self._add(holder, -count)
         self.let_in()
 
@@ -119,7 +119,7 @@ class WatchShare:
         self._budget.in_flight += count
 
     async def wait(self, holder: Holder, count: int, own: int) -> None:
-        """Wait for one's turn and for room, and hold `count` bytes more."""
+        """Wait for a turn and for room, then hold `count` more bytes."""
         if self.has_room(holder, count, own):
             self.take(holder, count)
             return
@@ -129,13 +129,13 @@ class WatchShare:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                self.give_back(holder, count)
+                self.release(holder, count)
             else:
                 self.let_in()  # Those behind it may have waited for it alone.
             raise
 
     def let_in(self) -> None:
-        """Let those in who wait and for whom there is room now, in their order."""
+        """Admit waiting watches that fit now, in order."""
         ahead = _Ahead()
         for each in list(self.line):
             if each.turn.done():
@@ -150,7 +150,7 @@ class _Wish(NamedTuple):
     holder: Holder
     size: int
     own: int
-    """What the watch holds already."""
+    """The bytes that the watch holds already."""
 
 
 class _WaitingWatch(NamedTuple):
@@ -159,39 +159,39 @@ class _WaitingWatch(NamedTuple):
 
 
 class _Ahead:
-    """What those wait for who are ahead in the line."""
+    """What the watches ahead in the line are waiting for."""
 
     def __init__(self) -> None:
         self.all = False
-        """Whether one waits for room in the share."""
+        """Whether one of them waits for room in the share."""
         self.beyond = False
-        """Whether one waits for room beyond its part."""
+        """Whether one of them waits for room beyond its part."""
 
 
 class WatchRoom:
-    """What one watch holds of the share of watches."""
+    """The bytes that one watch holds of the share."""
 
     def __init__(self, share: WatchShare, caller: str | None) -> None:
-        """`caller` is None if the watches of whoever asks have no bound in common."""
+        """`caller` is None if the caller's watches have no common bound."""
         self._share = share
         self._holder: Holder = self if caller is None else caller
         self._held = 0
 
     def fits(self, count: int) -> bool:
-        """Whether the watch may hold `count` bytes in all now."""
+        """Return whether the watch may hold `count` bytes in total now."""
         more = count - self._held
         return more <= 0 or self._share.has_room(self._holder, more, self._held)
 
     async def reserve(self, count: int) -> None:
-        """Hold `count` bytes in all, as soon as there is room for them."""
+        """Hold `count` bytes in total, as soon as there is room."""
         if count > self._held:
             await self._share.wait(self._holder, count - self._held, self._held)
             self._held = count
 
     def settle(self, count: int) -> None:
-        """Hold exactly `count` bytes, whether there is room for them or not."""
+        """Hold exactly `count` bytes, even without room."""
         more, self._held = count - self._held, count
         if more > 0:
             self._share.take(self._holder, more)
         elif more < 0:
-            self._share.give_back(self._holder, -more)
+            self._share.release(self._holder, -more)

@@ -1,4 +1,4 @@
-"""zstd: from Python's own library where that has it, since 3.14, and else from its backport."""
+"""zstd from the standard library (3.14 and later) or from its backport."""
 
 import sys
 

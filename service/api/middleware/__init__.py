@@ -1,1 +1,1 @@
-"""What happens to a request before the framework."""
+"""What happens to a request before Litestar routes it."""

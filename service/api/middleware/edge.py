@@ -1,4 +1,4 @@
-"""The outermost layer checks a request before it is routed, and completes the headers of each answer.
+"""The outermost layer: check a request before it is routed, and complete the headers of each answer.
 
 It is pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
 """
@@ -14,7 +14,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.auth.csrf import BROWSERS_OWN
 from service.api.auth.forwarded_for import Proxies
-from service.api.auth.guard import Entrance
+from service.api.auth.guard import RequestGuard
 from service.api.auth.refusal_log import Refusals
 from service.api.http.context import (
     REQUEST_ID_HEADER,
@@ -25,7 +25,7 @@ from service.api.http.context import (
 )
 from service.api.http.exception_handler import known_error, send_problem
 from service.api.http.problems import HeadersTooLarge, MalformedRequest, URLTooLong
-from service.api.middleware.response_compression import CompressAnswers
+from service.api.middleware.response_compression import ResponseCompression
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.traces import Spans
 from service.model.core.errors import MoorageError
@@ -37,15 +37,15 @@ _NORMAL_PATH = re.compile(
     rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]++"
     rb"|%(?!2D|2E|2F|3[0-9]|4[1-9A-F]|5[0-9A]|5F|6[1-9A-F]|7[0-9A]|7E)[0-9A-F]{2})++)++"
 )
-"""A path as RFC 3986 normalises it (6.2.2): only what must be percent-encoded is, in capitals.
+"""A path as RFC 3986 normalizes it (6.2.2): only what must be percent-encoded is, in upper case.
 
-Besides, no segment is empty, and none has an encoded slash. Matching takes time that is linear in
-the path's length.
+In addition, no segment is empty, and none has an encoded slash. Matching takes time linear in the
+path's length.
 """
 
 REVISION_HEADER = b"moorage-revision"
 LOGGED_PATH_MAX = 500
-"""How many bytes of a path a line of the access log has."""
+"""How many bytes of a path the access log shows."""
 
 _access_log = logging.getLogger("service.access")
 
@@ -68,7 +68,7 @@ class Edge:
         app: ASGIApp,
         settings: Settings,
         *,
-        entrance: Entrance,
+        guard: RequestGuard,
         head_of: HeadOf,
         metrics: Metrics,
         refusals: Refusals | None,
@@ -78,12 +78,11 @@ class Edge:
     ) -> None:
         self.app = app
         """The application that gets each request once it is checked."""
-        self._compressing = CompressAnswers(app, settings.compressed_bytes_min)
+        self._compressing = ResponseCompression(app, settings.compressed_bytes_min)
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
-        self.authentication = entrance.authentication
-        """It finds out who makes a request."""
-        self._entrance = entrance
+        self.authentication = guard.authentication
+        self._guard = guard
         networks = proxy_networks(settings)
         self._proxies = Proxies(networks) if networks else None
         self._head_of = head_of
@@ -95,7 +94,7 @@ class Edge:
         self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, then pass it on; a request without credentials waits for its turn first."""
+        """Check the request, then pass it on; a request without credentials waits for a slot first."""
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
@@ -105,7 +104,7 @@ class Edge:
             await self._answer(started, arrival, scope, receive, send)
         else:
             answer = partial(self._answer, started, Arrival(has_turn=True, seemed_open=False))
-            await self._entrance.turns.give(answer, scope, receive, send)
+            await self._guard.turns.give(answer, scope, receive, send)
 
     async def _answer(
         self, started: float, arrival: Arrival, scope: Scope, receive: Receive, send: Send
@@ -142,7 +141,7 @@ class Edge:
     async def _serve(
         self, scope: HTTPScope, context: RequestContext, receive: Receive, answering: "_Answer"
     ) -> None:
-        """Have the application answer; if it fails before the answer has begun, a problem is the answer."""
+        """Call the application; if it fails before the answer has begun, answer with a problem."""
         names_codings = b"accept-encoding" in dict(scope["headers"])
         try:
             await (self._compressing if names_codings else self.app)(scope, receive, answering)
@@ -162,13 +161,13 @@ class Edge:
         _check_framing(names)
         _check_path(scope["path"], path)
         if arrival.seemed_open and not self._is_no_browser(headers, names):
-            self._entrance.browsers.check(scope)
+            self._guard.browsers.check(scope)
 
     def _is_no_browser(self, headers: list[tuple[bytes, bytes]], names: list[bytes]) -> bool:
-        """Whether a request has a single `Host`, known to be this server's, and no header of browsers."""
+        """Return whether a request has one `Host`, known to be this server's, and no header of browsers."""
         return (
             names.count(b"host") == 1
-            and headers[names.index(b"host")][1] in self._entrance.browsers.own_hosts
+            and headers[names.index(b"host")][1] in self._guard.browsers.own_hosts
             and not any(each in names for each in BROWSERS_OWN)
         )
 
@@ -178,9 +177,9 @@ def _has_credentials(scope: HTTPScope) -> bool:
 
 
 def _check_framing(names: list[bytes]) -> None:
-    """Refuse a body that is framed in two ways, for so requests are smuggled past proxies.
+    """Refuse a body that is framed in two ways, which is how requests are smuggled past proxies.
 
-    Granian reads the chunks and drops the length, which is safe; other servers may pass on both.
+    Granian reads the chunks and ignores the length, which is safe; other servers may pass on both.
     """
     if b"transfer-encoding" in names and b"content-length" in names:
         raise MalformedRequest("Send Content-Length or Transfer-Encoding, not both.")
@@ -189,7 +188,7 @@ def _check_framing(names: list[bytes]) -> None:
 
 
 def _check_path(path: str, raw_path: bytes) -> None:
-    """Refuse a path that is not normalised: it may mean one thing here and another to a proxy."""
+    """Refuse a path that is not normalized: it may mean one thing here and another to a proxy."""
     if not path.isprintable() or "\ufffd" in path:
         raise MalformedRequest("The path has to be printable, percent-encoded UTF-8.")
     if _NORMAL_PATH.fullmatch(raw_path) is None:
@@ -223,10 +222,10 @@ def _printable(path: str) -> str:
 
 
 class _Answer:
-    """Wraps `send`: completes the headers of an answer, and remembers its status.
+    """A wrapper of `send` that completes the headers of an answer and remembers its status.
 
-    An answer about a cluster carries the revision that it was made from. If the
-    handler failed before it knew one, it is the head at the time of answering.
+    An answer about a cluster carries the revision that it was made from. If the handler failed before it
+    knew one, that is the head at the time of answering.
     """
 
     def __init__(self, context: RequestContext, send: Send, head_of: HeadOf) -> None:
@@ -235,7 +234,7 @@ class _Answer:
         self._head_of = head_of
         self.status = 0
         self.has_begun = False
-        """Whether the client may have got the start of the answer."""
+        """Whether the client may have received the start of the answer."""
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -258,7 +257,7 @@ class _Answer:
 
 
 def _cluster_of(context: RequestContext) -> str:
-    """The cluster that a routed request is about; empty if there is none or the caller may not read it."""
+    """Return the cluster that a routed request is about, or "" if there is none or the caller may not read it."""
     cluster, principal = context.cluster, context.principal
     if not cluster or principal is None or not principal.may_somewhere("read", cluster):
         return ""

@@ -1,7 +1,7 @@
-"""Packs answers for the clients that ask for it: ASGI middleware between the edge and the application.
+"""Compress answers for clients that ask for it: ASGI middleware between the edge and the application.
 
-What is long is packed in a thread. Endless streams are sent as they are: their events are small, and
-thousands of streams would each hold the memory of a packer.
+Long pieces are compressed in a thread. Endless streams are sent as they are: their events are small,
+and thousands of streams would each hold the memory of a compressor.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from service.api.http.context import context_of
 from service.api.http.streaming import UNBUFFERED
 
 AT_ONCE_BYTES_MAX = 8 * 1024
-"""What is longer is packed in a thread: this much takes some tens of microseconds."""
+"""Longer pieces are compressed in a thread; this much takes some tens of microseconds."""
 
 _VARY = (b"vary", b"accept-encoding")
 _TEXTS = (b"application/json", b"application/problem+json", b"application/x-ndjson", b"text/")
@@ -26,15 +26,15 @@ _BODILESS = frozenset({204, 304})
 _Header = tuple[bytes, bytes]
 
 
-class CompressAnswers:
-    """Packs the answers of an application that have at least `bytes_min` bytes."""
+class ResponseCompression:
+    """Compresses answers of an application that have at least `bytes_min` bytes."""
 
     def __init__(self, app: ASGIApp, bytes_min: int) -> None:
         self._app = app
         self._bytes_min = bytes_min
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Pass the request on; whoever does not ask for a coding gets the answer as it is."""
+        """Pass the request on; clients that do not ask for a coding get the answer as it is."""
         coding = None
         if scope["type"] == ScopeType.HTTP:
             for name, value in scope["headers"]:
@@ -47,7 +47,7 @@ class CompressAnswers:
 
 
 class _Packed:
-    """Wraps `send`; the start of an answer waits for its first bytes, which say how it is sent."""
+    """A wrapper of `send` that holds back the start of an answer until its first bytes."""
 
     def __init__(self, send: Send, coding: str, bytes_min: int) -> None:
         self._send = send

@@ -1,1 +1,1 @@
-"""Declares each operation, and makes the OpenAPI document from these declarations."""
+"""The OpenAPI document, made from what operations declare."""

@@ -1,7 +1,7 @@
-"""Writes the OpenAPI 3.1 document from the route handlers, their operations and the types.
+"""Make the OpenAPI 3.1 document from route handlers, their operations, and the types of their bodies.
 
-Litestar derives its document from handler signatures; ours read raw bytes, so the document is
-put together here from what each handler declares (`service.api.http.operation`).
+Litestar derives its document from handler signatures, but ours read raw bytes, so the document is made
+from what each handler declares (`service.api.http.operation`).
 """
 
 import re
@@ -115,7 +115,7 @@ _OF_CLUSTERS = ("Moorage-Revision", "ETag")
 
 
 def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
-    """The document of these handlers; those without an operation are not part of the API."""
+    """Return the document of these handlers; those without an operation are not part of the API."""
     described = [handler for handler in handlers if "operation" in (handler.opt or {})]
     operations = [_operation_of(handler) for handler in described]
     paths: dict[str, Document] = {}
@@ -196,7 +196,7 @@ def _parameter(parameter: Parameter) -> Document:
 
 
 def _content(body: Body) -> Document:
-    """A body's description and content; each media type shows the example that is of its own form."""
+    """Return a body's description and content; each media type shows the example in its own form."""
     content: dict[str, Document] = {}
     for media_type, type_ in body.types.items():
         content[media_type] = {"schema": reference_to(type_)}
@@ -227,7 +227,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
 
 
 def _codes(operation: Operation, *, in_cluster: bool) -> set[str]:
-    """The codes of all problems that an operation can answer."""
+    """Return the codes of all problems that an operation can answer."""
     codes = {*_EVERYWHERE, *operation.problems}
     codes |= set() if isinstance(operation.access, Public) else _GUARDED
     codes |= set(_WITH_BODY) if operation.request is not None else set()
@@ -235,7 +235,7 @@ def _codes(operation: Operation, *, in_cluster: bool) -> set[str]:
 
 
 def _references(section: str, names: Sequence[str]) -> Document:
-    """A field with components by name; none if there are no names."""
+    """Return a field that refers to components by name, or an empty document without names."""
     if not names:
         return {}
     return {section: {name: {"$ref": f"#/components/{section}/{name}"} for name in names}}
@@ -293,5 +293,5 @@ def _components(operations: Sequence[Operation]) -> Document:
 
 
 def _told(operations: Sequence[Operation]) -> Sequence[str]:
-    """The codes of the problems that some operation can answer."""
+    """Return the codes of problems that some operation can answer."""
     return sorted({code for each in operations for code in _codes(each, in_cluster=True)})

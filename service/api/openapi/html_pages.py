@@ -1,7 +1,7 @@
-"""Writes pages for people: the operations, and what each problem's code means.
+"""Pages for people: the operations, and what each problem's code means.
 
-The pages have no scripts and load nothing from elsewhere, so that they work in a closed network and
-under the strictest content policy.
+The pages have no scripts and load nothing from elsewhere, so they work in a closed network and under the
+strictest content policy.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ text-align:left;vertical-align:top}
 
 
 def docs_page(document: Document) -> str:
-    """A page with the whole API: the operations by tag, then the schemas."""
+    """Return a page with the whole API: operations by tag, then schemas."""
     return _page("Moorage API", "".join(_docs(document)))
 
 
 @cache
 def problem_page(code: str) -> str:
-    """A page that says what one code means; raises KeyError if the code is unknown."""
+    """Return a page that explains one code, or raise KeyError if the code is unknown."""
     kind = PROBLEMS[code]
     body = (
         f"<h1>{escape(kind.title)}</h1><p><code>{escape(code)}</code>, status {kind.status}</p>"
@@ -45,7 +45,7 @@ def problem_page(code: str) -> str:
 
 @cache
 def problems_page() -> str:
-    """A page with all codes in one table."""
+    """Return a page with all codes in one table."""
     rows = "".join(_problem_row(code, kind) for code, kind in PROBLEMS.items())
     head = "<tr><th>Status</th><th>Code</th><th>What it means</th></tr>"
     return _page("Problems", f"<h1>Problems</h1><table>{head}{rows}</table>")
@@ -53,7 +53,7 @@ def problems_page() -> str:
 
 @cache
 def warning_page(code: str) -> str:
-    """A page that says what a warning means; raises KeyError if the code is unknown."""
+    """Return a page that explains a warning, or raise KeyError if the code is unknown."""
     kind = WARNINGS[code]
     body = (
         f"<h1>{escape(code)}</h1><p>The field {escape(kind.message)}.</p>"
@@ -64,7 +64,7 @@ def warning_page(code: str) -> str:
 
 @cache
 def warnings_page() -> str:
-    """A page with all warnings in one table."""
+    """Return a page with all warnings in one table."""
     rows = "".join(_warning_row(code, kind) for code, kind in WARNINGS.items())
     head = "<tr><th>Code</th><th>The field …</th></tr>"
     return _page("Warnings", f"<h1>Warnings</h1><table>{head}{rows}</table>")
@@ -172,7 +172,7 @@ def _type(schema: Document) -> str:
 
 
 def _text(text: str) -> str:
-    """The text as HTML: escaped, and with words between backticks marked as code."""
+    """Return the text as HTML: escaped, with words between backticks marked as code."""
     parts = escape(text).split("`")
     return "".join(
         f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)

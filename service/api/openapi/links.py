@@ -1,4 +1,4 @@
-"""Says which operations can follow on what was put: those on the same path, and on paths below it."""
+"""Links from each PUT to the operations that can follow: those on the same path and on paths below it."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from service.api.openapi.schemas import Document
 
 
 def link_operations(paths: Mapping[str, Document]) -> Document:
-    """Add links to the answers of each PUT, and return what they refer to, by the operation's id."""
+    """Add links to the answers of each PUT; return the links by operation id."""
     links: Document = {}
     for path, methods in paths.items():
         if "put" in methods:
@@ -20,7 +20,7 @@ def link_operations(paths: Mapping[str, Document]) -> Document:
 
 
 def _following(paths: Mapping[str, Document], path: str) -> list[Document]:
-    """The other operations that need nothing more than the parameters of this path."""
+    """Return the other operations that need no more than the parameters of this path."""
     return [
         operation
         for other, methods in paths.items()

@@ -37,7 +37,7 @@ _ERRORS: Mapping[str, Sequence[FieldError]] = {
         )
     ],
 }
-"""The fields that are wrong, for problems that name fields."""
+"""The wrong fields in examples of problems that list fields."""
 _REASONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "BindingRefused": {"InterPodAffinity": [_UNFIT]},
     "EvictionBlocked": {
@@ -47,7 +47,7 @@ _REASONS: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 
 def example_of(code: str) -> object:
-    """The example of one problem, as decoded JSON."""
+    """Return the example of one problem, as decoded JSON."""
     kind = PROBLEMS[code]
     problem = Problem(
         type=f"/errors/{code}",

@@ -1,8 +1,8 @@
-"""Makes the JSON schemas of the API's types, with a description of each field.
+"""Make JSON schemas of the API's types, with a description of each field.
 
-The description is that of the field's type, or the docstring below the field in the code. It also
-tells the field's default: as the keyword `default`, generators of TypeScript would take it for a
-promise that the field is always there, and ask for it in requests.
+The description is that of the field's type, or the docstring below the field. It also states the
+field's default: generators of TypeScript would take the keyword `default` for a promise that the field
+is always present, and require it in requests.
 """
 
 import ast
@@ -26,7 +26,7 @@ _OF_EVERY_OBJECT: Mapping[str, str] = {
     "metadata": "Name, labels and identity.",
     "items": "The objects themselves.",
 }
-"""Descriptions of the fields that all kinds of objects have, each in a type of its own."""
+"""Descriptions of fields that all kinds of objects have, each in a type of its own."""
 
 _SHAPES: Mapping[str, Document] = {
     "PlacementResult.explanation": {
@@ -40,14 +40,14 @@ _SHAPES: Mapping[str, Document] = {
         "anyOf": [{"$ref": _PREFIX + "Explanation"}, {"$ref": _PREFIX + "Summary"}]
     },
 }
-"""Schemas of fields whose type is not declared, because a lower layer fills in one of several types."""
+"""Schemas of fields without a declared type, because a lower layer fills in one of several types."""
 
 
 def _exactly_one(*names: str) -> Document:
-    """The rule that an object has exactly one of these properties.
+    """Return the rule that an object has exactly one of these properties.
 
-    A `oneOf` would say it more simply, but generators of clients make a class for each of its
-    parts, and lose the properties. What stands in `not` is left to validators by all of them.
+    A `oneOf` would be simpler, but generators of clients make a class for each of its parts and lose the
+    properties. All of them leave what is in `not` to validators.
     """
     present = [_having(name) for name in names]
     pairs = [_having(*pair) for pair in combinations(names, 2)]
@@ -65,22 +65,22 @@ _RULES: Mapping[str, Document] = {
     },
     "SimulationRequest": _exactly_one("pod", "place"),
 }
-"""What schemas say across several fields, by the name of their type."""
+"""Rules across several fields, by the name of their type."""
 
 
 def reference_to(type_: Any) -> Document:
-    """The schema of one type, which refers to the schemas of the structs in it."""
+    """Return the schema of a type, which refers to the schemas of the structs in it."""
     (schema,), _ = _generated([type_])
     return _typed(unwrapped(schema))
 
 
 def schemas_of(types: Sequence[Any], manifests: Sequence[type[msgspec.Struct]] = ()) -> Document:
-    """The schemas of these types and of all structs in them, ordered by name.
+    """Return the schemas of these types and of all structs in them, ordered by name.
 
-    What the structs in `manifests` hold beside their declared fields is kept and returned, so they
-    say that they may have other properties: a generated client then keeps these, too. Structs that
-    refuse unknown fields say that they have no others. The schema of an answer says neither, since
-    later versions may add fields that a client need not know.
+    Unknown fields of the structs in `manifests` are kept and returned, so their schemas allow other
+    properties: a generated client then keeps these too. Schemas of structs that refuse unknown fields
+    allow none. The schema of an answer says neither, since later versions may add fields that a client
+    need not know.
     """
     _, schemas = _generated(types)
     classes = {cls.__name__: cls for cls in structs_in(types)}
@@ -98,14 +98,14 @@ def _generated(types: Sequence[Any]) -> tuple[tuple[Document, ...], Document]:
 
 
 def _anything(type_: type) -> Document:
-    """The schema of `object`, which is any JSON value; other types unknown to msgspec are mistakes."""
+    """Return the schema of `object`, which is any JSON value; other unknown types are mistakes."""
     if type_ is not object:
         raise NotImplementedError(type_)
     return {"description": "Any JSON value."}
 
 
 def unwrapped(schema: Document) -> Document:
-    """The schema without defaults that are null or empty, which only say that a field is optional."""
+    """Return the schema without null or empty defaults, which only say that a field is optional."""
     return {
         key: _without_empty_defaults(value)
         for key, value in schema.items()
@@ -122,7 +122,7 @@ def _without_empty_defaults(value: Any) -> Any:
 
 
 def _typed(schema: Document) -> Document:
-    """The schema with what msgspec leaves out: that words are strings, and objects may have any field."""
+    """Add what msgspec omits: that words are strings, and that objects may have any field."""
     words = schema.get("enum")
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return {"type": "string", **schema}
@@ -151,7 +151,7 @@ def _described(cls: type[msgspec.Struct], schema: Document, *, is_manifest: bool
 
 
 def _tell_default(described: Document) -> None:
-    """Move the default of a field into its description."""
+    """Move a field's default into its description."""
     if "default" in described:
         default = json.dumps(described.pop("default"))
         described["description"] = (
@@ -161,7 +161,7 @@ def _tell_default(described: Document) -> None:
 
 @cache
 def _field_docstrings(cls: type) -> dict[str, str]:
-    """The docstrings below the fields of a class and of the structs that it extends."""
+    """Return the docstrings below the fields of a class and of the structs that it extends."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
@@ -171,7 +171,7 @@ def _field_docstrings(cls: type) -> dict[str, str]:
 
 @cache
 def _classes_in(module: str) -> dict[str, ast.ClassDef]:
-    """The classes that were written in a module, so without those that `msgspec.defstruct` made."""
+    """Return the classes that are written in a module, not those made by `msgspec.defstruct`."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
 
@@ -192,7 +192,7 @@ def _docstrings_below(cls: type) -> dict[str, str]:
 
 
 def structs_in(types: Sequence[Any]) -> list[type[msgspec.Struct]]:
-    """All struct classes that these types are made of."""
+    """Return all struct classes that these types consist of."""
     found: dict[type[msgspec.Struct], None] = {}
     for info in msgspec.inspect.multi_type_info(types):
         _collect(info, found)
@@ -209,7 +209,7 @@ def _collect(info: Any, found: dict[type[msgspec.Struct], None]) -> None:
 
 
 def _parts(info: Any) -> Iterable[Any]:
-    """The types that msgspec's description of a type contains, directly or in its fields."""
+    """Yield the types that msgspec's description of a type contains, directly or in its fields."""
     for name in info.__struct_fields__:
         value = getattr(info, name)
         for part in value if isinstance(value, tuple) else (value,):

@@ -1,4 +1,4 @@
-"""Reads objects of kinds whose `status` is computed from a replica, as no table has it."""
+"""Read objects of kinds whose `status` is computed from a replica, as no table has it."""
 
 from collections.abc import AsyncIterator
 
@@ -13,7 +13,7 @@ from service.scheduler.scheduler import Scheduler
 
 
 class ComputedReads:
-    """It reads these kinds in place of `ClusterReads`; their `status` is exact at the head of the read."""
+    """Reads these kinds instead of `ClusterReads`; their `status` is exact as of the read's head."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
@@ -22,14 +22,14 @@ class ComputedReads:
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
     ) -> ObjectRead:
-        """One object at revision `at_least` or later."""
+        """Return one object at revision `at_least` or later."""
         stored = await self._reads.get_object(cluster, kind, namespace, name, at_least=at_least)
         intent = ReadComputed(kind=kind, namespace=namespace, name=name)
         page = await self._read(cluster, intent, stored.head)
         return ObjectRead(head=page.head, row=page.rows[0] if page.rows else None)
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """All objects of a kind in batches, all at one revision; with a `node_name` none, as none has a node."""
+        """Yield all objects of a kind at one revision, in batches; none with a `node_name`, as none has a node."""
         stored = await self._reads.get_object(cluster, kind, "", "", at_least=wanted.at_least)
         intent = ReadComputed(kind=kind, namespace=wanted.namespace)
         page = await self._read(cluster, intent, stored.head)

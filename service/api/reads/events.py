@@ -1,4 +1,4 @@
-"""Reads events, and answers them in Kubernetes' form."""
+"""Read events, and return them in Kubernetes' form."""
 
 from collections.abc import AsyncIterator
 
@@ -14,14 +14,14 @@ EVENT_KIND = "Event"
 
 
 class EventReads:
-    """It reads events in place of `ClusterReads`, after storing those that this process still holds."""
+    """Reads events instead of `ClusterReads`, after storing those that this process still holds."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
         self._scheduler = scheduler
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The events in batches; with a `wanted.node_name` none, since no event has a node."""
+        """Yield the events in batches; none with a `wanted.node_name`, since no event has a node."""
         del kind
         await self._scheduler.store_events()
         after = wanted.after
@@ -36,7 +36,7 @@ class EventReads:
 
 
 def _row(row: EventRow) -> ObjectRow:
-    """The event as an object whose body is a `wire.Event`."""
+    """Return the event as an object whose body is a `wire.Event`."""
     event = row.event
     about = {"apiVersion": "v1", "kind": "Pod", "namespace": event.namespace, "name": event.pod}
     told = {

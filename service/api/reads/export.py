@@ -1,4 +1,4 @@
-"""Reads all objects of a cluster at one revision from its replica, without a copy of them."""
+"""Read all objects of a cluster at one revision from its replica, without copying them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ Wants = Callable[[ObjectKey], bool]
 
 
 class Exports:
-    """It writes the objects as they are sent; what changes meanwhile stays in memory until the end.
+    """Encodes objects as they are sent; what changes meanwhile stays in memory until the end.
 
     `turns` lets one list of the process look through objects at a time.
     """
@@ -26,9 +26,9 @@ class Exports:
     async def begin(
         self, cluster: str, wants: Wants
     ) -> tuple[Head, AsyncIterator[list[ObjectRow]]] | None:
-        """Return the head that the objects are at, and those that are wanted in batches, by their keys.
+        """Return the head of the objects and the selected objects in batches, by their keys.
 
-        None: this process has not got the cluster in memory, so it has to be read from the tables.
+        Return None if this process does not have the cluster in memory, so that it must be read from the tables.
         """
         cluster_id, head = await self._reads.position(cluster)
         loop = await self._scheduler.loop_here(cluster, cluster_id)

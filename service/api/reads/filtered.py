@@ -1,4 +1,4 @@
-"""Reads lists with filters from the replica, in slices that keep nobody waiting, or else from the tables."""
+"""Read lists with filters from the replica in short slices, or else from the tables."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,19 +17,19 @@ from service.scheduler.scheduler import Scheduler
 __all__ = ["INDEXED_KINDS", "FilteredReads"]
 
 SLICE_SECONDS = 0.00025
-"""About how long a list occupies the event loop at a time: a decision meets several such slices on its way."""
+"""How long a list occupies the event loop at a time; a decision meets several such slices."""
 LOOKS_BETWEEN = 20
-"""After how many objects the time is looked at."""
+"""After how many objects the time is checked."""
 _SORTED_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
-"""How many objects are written in one slice."""
+"""How many objects are encoded in one slice."""
 
 
 class FilteredReads:
-    """It reads lists of one kind in place of `ClusterReads`, and leaves out what does not pass a filter.
+    """Reads lists of one kind instead of `ClusterReads`, and omits what a filter rejects.
 
-    `turns` lets one list of the process look through objects at a time, so that together they take
-    no longer slices than one.
+    `turns` lets one list of the process look through objects at a time, so that together they take no
+    longer slices than one.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class FilteredReads:
         self._passes = passes
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects that pass, in batches: from the replica all at one revision."""
+        """Yield the objects that pass, in batches; from the replica, all at one revision."""
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
         loop = await self._scheduler.loop_here(cluster, cluster_id)
         found = None
@@ -75,7 +75,7 @@ class FilteredReads:
 async def sorted_runs(
     candidates: Sequence[Stored], is_wanted: Callable[[Stored], bool]
 ) -> list[list[Stored]]:
-    """Return the objects that are wanted, in lists each of which is sorted; others have turns meanwhile."""
+    """Return the selected objects in several sorted lists, yielding to other tasks in between."""
     runs, run, pause = list[list[Stored]](), list[Stored](), Pause(SLICE_SECONDS)
     for index, stored in enumerate(candidates):
         if is_wanted(stored):
@@ -89,7 +89,7 @@ async def sorted_runs(
 
 
 async def batches_of(runs: list[list[Stored]], rows: int) -> AsyncIterator[list[ObjectRow]]:
-    """Write the objects of sorted lists in order, some at a time; there is at least one batch."""
+    """Merge sorted lists and yield their objects encoded, in at least one batch."""
     batch, size, most = list[ObjectRow](), 0, min(rows, _ROWS_AT_ONCE)
     for stored in merge(*runs, key=_key):
         row = row_of(stored)
@@ -107,7 +107,7 @@ def _key(stored: Stored) -> ObjectName:
 
 
 def row_of(stored: Stored) -> ObjectRow:
-    """Write an object that is in memory as it is stored."""
+    """Encode an object in memory as it is stored."""
     manifest = stored.manifest
     return ObjectRow(
         kind=manifest.kind,

@@ -1,4 +1,4 @@
-"""Reads objects as they were at an earlier revision, as far as the log tells."""
+"""Read objects as of an earlier revision, as far back as the log reaches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,20 +17,20 @@ from service.model.log.history import PastIndex, PastKey, PastSelection, Readabl
 from service.model.log.pages import ObjectPage, ObjectRead
 
 KEYS_AT_ONCE = 10_000
-"""For how many objects the log is looked at once."""
+"""For how many objects the log is searched at once."""
 _ROWS_AT_ONCE = 100
-"""How many bodies are read at once: what they take of the event loop delays placements."""
+"""How many bodies are read at once; the time they take on the event loop delays placements."""
 _WAITING_PER_READ = 10
 
 Passes = Callable[[bytes], bool] | None
-"""Says whether an object with this body is wanted; None if every object is."""
+"""Returns whether an object with this body is selected; None selects every object."""
 
 
 class PastReads:
-    """Reads earlier revisions of clusters; few reads look at logs at once, some more wait for their turn.
+    """Reads earlier revisions of clusters; a few reads search logs at once, and some more wait.
 
-    The log is looked at by the database, so that decisions are not kept waiting. At most the last
-    `changes_max` changes are looked at.
+    The database searches the log, so that decisions are not delayed. At most the last `changes_max`
+    changes are searched.
     """
 
     def __init__(self, reads: ClusterReads, changes_max: int, reads_max: int) -> None:
@@ -41,7 +41,7 @@ class PastReads:
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
     async def readable(self, cluster: str, selection: PastSelection) -> ReadableHistory:
-        """Tell from which revisions on the objects of a selection are known.
+        """Return from which revisions on the objects of a selection are known.
 
         Raises:
             Overloaded: too many reads of earlier revisions are waiting.
@@ -53,7 +53,7 @@ class PastReads:
             )
 
     async def committed_at(self, cluster: str, revision: int) -> datetime | None:
-        """When a revision was committed; None if the log does not, or no longer, tell.
+        """Return when a revision was committed, or None if the log does not tell.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
@@ -63,7 +63,7 @@ class PastReads:
         return await self._reads.store.history.committed_at(cluster_id, revision)
 
     async def head_from(self, cluster: str, revision: int) -> int:
-        """The revision of the head, which is not before a revision.
+        """Return the head's revision, which is at least `revision`.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
@@ -75,7 +75,7 @@ class PastReads:
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, revision: int, at_least: int
     ) -> ObjectRead:
-        """One object as it was at a revision; its row is None if there was none.
+        """Return one object as of a revision; its row is None if it did not exist.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
@@ -91,13 +91,13 @@ class PastReads:
         return ObjectRead(index.head, rows[0] if rows else None)
 
     def lists(self, revision: int, passes: Passes) -> "PastLists":
-        """Lists as they were at a revision, of the objects that pass."""
+        """Return a reader of lists as of a revision, of the objects that pass."""
         return PastLists(self, revision, passes)
 
     async def batches(
         self, cluster: str, kind: str, wanted: Wanted, revision: int, passes: Passes
     ) -> AsyncIterator[ObjectPage]:
-        """The objects of a kind in batches, as they were at a revision.
+        """Yield the objects of a kind as of a revision, in batches.
 
         Raises what `get_object` raises; after the first batch only Compacted and StorageUnavailable.
         """
@@ -179,7 +179,7 @@ class PastReads:
 
 
 class PastLists:
-    """Reads lists of one earlier revision in place of `ClusterReads`."""
+    """Reads lists of one earlier revision instead of `ClusterReads`."""
 
     def __init__(self, past: PastReads, revision: int, passes: Passes) -> None:
         self._past = past
@@ -187,7 +187,7 @@ class PastLists:
         self._passes = passes
 
     def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects of a kind that pass, in batches."""
+        """Yield the objects of a kind that pass, in batches."""
         return self._past.batches(cluster, kind, wanted, self._revision, self._passes)
 
 
@@ -201,7 +201,7 @@ def _refuse_future(revision: int, head: Head) -> None:
 
 
 async def _passing(rows: list[ObjectRow], passes: Passes) -> list[ObjectRow]:
-    """The rows that pass; others have turns meanwhile."""
+    """Return the rows that pass, yielding to other tasks in between."""
     if passes is None:
         return rows
     found, pause = list[ObjectRow](), Pause(SLICE_SECONDS)

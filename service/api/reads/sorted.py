@@ -1,4 +1,4 @@
-"""Reads one page of a list in another order than that of names, from the replica or any other list."""
+"""Read one page of a list in another order than by name, from the replica or from any other list."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -16,23 +16,26 @@ from service.scheduler.replica.replica import Stored
 from service.scheduler.scheduler import Scheduler
 
 SORTED_LIMIT_MAX = 1_000
-"""How many objects a page of a sorted list may have."""
+"""The most objects in a page of a sorted list."""
 _SLICE_SECONDS = 0.0005
-"""About how long objects are looked through at a time."""
+"""How long objects are searched at a time."""
 _PAUSE_SECONDS = 0.001
-"""The pause after each slice. A sorted list without filters looks at all objects: without pauses the
-server's own threads, which bring requests, would get the interpreter only every five milliseconds."""
+"""The pause after each slice.
+
+A sorted list without filters looks at all objects: without pauses the server's own threads, which
+receive requests, would get the interpreter only every five milliseconds.
+"""
 _BEYOND = 400
-"""How many more than wanted are gathered before they are sorted."""
+"""How many more objects than needed are gathered before they are sorted."""
 _ROWS_AT_ONCE = 100
 
 Placed: TypeAlias = tuple[OrderKey, ObjectRow]
 Batches: TypeAlias = Callable[[Wanted], AsyncIterator[ObjectPage]]
-"""Reads the objects that a part of a list shall have, in batches."""
+"""Reads the objects of a part of a list, in batches."""
 
 
 class SortedPage(NamedTuple):
-    """The first objects behind a place, and whether there are more."""
+    """The first objects after a position, and whether there are more."""
 
     head: Head
     placed: list[Placed]
@@ -40,7 +43,7 @@ class SortedPage(NamedTuple):
 
 
 class SortedReads:
-    """It reads pages in one order; `passes` says which bodies pass the filter.
+    """Reads pages in one order; `passes` is the filter of bodies.
 
     `turns` lets one list of the process look through objects at a time.
     """
@@ -70,10 +73,10 @@ class SortedReads:
         batches: Batches,
         present: bool,
     ) -> SortedPage:
-        """Up to `limit` objects behind the place `after`.
+        """Return up to `limit` objects after the position `after`.
 
-        They come from the replica if they are to be the `present` ones and this process has it, else
-        from `batches`, of which at most as many as two pages are held.
+        They come from the replica if the `present` ones are wanted and this process has it, or else from
+        `batches`, of which at most two pages' worth is held.
         """
         first: Head | None = None
         found = list[Placed]()
@@ -109,10 +112,10 @@ class SortedReads:
     async def _behind(
         self, candidates: Sequence[Stored], part: Wanted, after: OrderKey | None, limit: int
     ) -> list[tuple[OrderKey, Stored]]:
-        """The first objects behind a place, in order; others have turns meanwhile.
+        """Return the first objects after a position, in order, yielding to other tasks in between.
 
-        Only little more than these are ever held: many thousands of new objects at once would have
-        the garbage collector look at the whole process.
+        Little more than these are ever held: many thousands of new objects at once would make the garbage
+        collector scan the whole process.
         """
         order, first, pause = self._order, First[Stored](self._order, limit), _pause()
         everything = self._filter.asks_nothing and part.namespace is None
@@ -149,17 +152,17 @@ T = TypeVar("T")
 
 
 class First(Generic[T]):
-    """The first so many of all that are added, in an order."""
+    """The first `limit` of all objects added, in an order."""
 
     def __init__(self, order: Order, limit: int) -> None:
         self._order = order
         self._limit = limit
         self._found: list[tuple[OrderKey, T]] = []
         self._last: OrderKey | None = None
-        """Whatever follows this is none of the first."""
+        """Objects after this one are not among the first."""
 
     def add(self, key: OrderKey, item: T) -> None:
-        """Take one more in, at its place."""
+        """Insert one object at its place."""
         if self._last is not None and self._order.follows(key, self._last):
             return
         self._found.append((key, item))
@@ -168,7 +171,7 @@ class First(Generic[T]):
             self._last = self._found[-1][0]
 
     def in_order(self) -> list[tuple[OrderKey, T]]:
-        """The first ones, in order."""
+        """Return the first objects, in order."""
         found = sorted(self._found, key=itemgetter(0), reverse=self._order.descending)
         return found[: self._limit]
 

@@ -1,6 +1,6 @@
-"""Reads committed objects straight from the store's tables, never from a replica.
+"""Read committed objects from the store's tables, never from a replica.
 
-So every read shows all changes that any process acknowledged before the read arrived.
+Every read shows all changes that any process acknowledged before the read arrived.
 """
 
 import asyncio
@@ -42,23 +42,23 @@ from service.scheduler.replica.loading import LogSource, Rows, load
 
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
-"""How many rows a list reads at once; each batch shows the state at the time when it is read."""
+"""How many rows a list reads at once; each batch shows the state when it is read."""
 ID_KNOWN_SECONDS = 1.0
-"""How long the id of a cluster is believed."""
+"""How long a cluster's id is cached."""
 _POLL_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
 
 
 class _KnownId(NamedTuple):
-    """The id of a cluster, and until when it is believed."""
+    """A cluster's cached id and its expiry."""
 
     cluster_id: int
     until: float
 
 
 class HeadRead(NamedTuple):
-    """A cluster by its id, and where its log ends."""
+    """A cluster's id and the head of its log."""
 
     cluster_id: int
     head: Head
@@ -69,22 +69,22 @@ Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, HeadRead)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of a kind that a list shall have, and how they are read."""
+    """The selected objects of a kind, and how to read them."""
 
     namespace: str | None = None
-    """The namespace of the objects; None means all namespaces."""
+    """The namespace of the objects, or None for all."""
     after: ObjectName | None = None
-    """A namespace and name; objects up to and including this one are left out."""
+    """A namespace and name; only objects after this one are read."""
     rows: int = BATCH_ROWS
     """How many rows are read at once."""
     node_name: str | None = None
     """If given, only pods on this node are read."""
     at_least: int = 0
-    """The revision that the cluster must have reached."""
+    """The minimum revision of the cluster."""
     hold: Callable[[int], None] = lambda _: None
-    """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
+    """Called with the bytes held in addition to the batches; may raise TooManyBytes."""
     leave_out: Callable[[ObjectRow], None] = lambda _: None
-    """It is called with each object that cannot be read, which the list is left without."""
+    """Called with each unreadable object, which the list omits."""
 
     def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
         """Return the rows that can be read."""
@@ -107,7 +107,7 @@ def require_readable(rows: Iterable[ObjectRow]) -> None:
 
 
 def is_readable(row: ObjectRow) -> bool:
-    """Whether a row's body is JSON that has what answers, filters, and orders read of an object."""
+    """Return whether a row's body is JSON with what answers, filters, and orders read of an object."""
     try:
         _read_listed(row.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -116,18 +116,18 @@ def is_readable(row: ObjectRow) -> bool:
 
 
 class ClusterReader(Protocol):
-    """The clusters themselves."""
+    """Reads clusters."""
 
     async def all(self) -> list[ClusterRow]:
         """All clusters, by name."""
         ...
 
     async def get(self, name: str) -> ClusterRow:
-        """One cluster with its configuration and counts."""
+        """Return a cluster with its configuration and counts."""
         ...
 
     async def find(self, name: str) -> int:
-        """The id of the cluster that has this name now."""
+        """Return the id of the cluster that has this name now."""
         ...
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
@@ -136,18 +136,18 @@ class ClusterReader(Protocol):
 
 
 class LogReader(LogSource, Protocol):
-    """The logs of clusters."""
+    """Reads the logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
-        """The head, at which the log ends."""
+        """Return the head of the log."""
         ...
 
 
 class ObjectReader(Protocol):
-    """The objects of clusters."""
+    """Reads objects of clusters."""
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """One object; its row is None if there is none."""
+        """Return one object; its row is None if it does not exist."""
         ...
 
     async def read(
@@ -157,10 +157,10 @@ class ObjectReader(Protocol):
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """Up to `limit` objects of all kinds that follow a key, ordered by their keys.
+        """Return up to `limit` objects of all kinds after a key, ordered by key.
 
-        With `namespaces`, only these namespaces, the objects in them, and all objects that are
-        neither namespaces nor in one.
+        With `namespaces`, only these namespaces, the objects in them, and cluster-scoped objects other than
+        namespaces.
         """
         ...
 
@@ -174,12 +174,12 @@ class ObjectReader(Protocol):
         limit: int,
         node_name: str | None = None,
     ) -> ObjectPage:
-        """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
+        """Return up to `limit` objects of a kind after a key, ordered by namespace and name."""
         ...
 
 
 class HistoryReader(Protocol):
-    """The earlier revisions of clusters."""
+    """Reads earlier revisions of clusters."""
 
     async def index(
         self,
@@ -192,39 +192,39 @@ class HistoryReader(Protocol):
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`.
+        """Return up to `limit` keys of objects of a kind that existed at a revision, after the key `after`.
 
-        At most the last `changes_max` changes of the log are looked at.
+        At most the last `changes_max` changes of the log are searched.
         """
         ...
 
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """The first of these objects as they were, at least one; None: one is no longer known."""
+        """Return the first of these objects as of then, at least one, or None if one is no longer known."""
         ...
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
-        """Tell from which revisions on the objects of a selection are known."""
+        """Return from which revisions on the objects of a selection are known."""
         ...
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
-        """When a revision was committed; None if the log does not tell."""
+        """Return when a revision was committed, or None if the log does not tell."""
         ...
 
 
 class HeartbeatReader(Protocol):
-    """When the nodes of clusters last reported."""
+    """Reads heartbeats of nodes."""
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:
-        """When a node last reported; None if it never did, or nobody remembers it."""
+        """Return when a node last reported, or None if it is not known to have."""
         ...
 
 
 class EventReader(Protocol):
-    """The events of clusters."""
+    """Reads events of clusters."""
 
     async def list(
         self,
@@ -234,12 +234,12 @@ class EventReader(Protocol):
         after: ObjectName | None = None,
         limit: int,
     ) -> EventPage:
-        """Up to `limit` events that follow a key, ordered by namespace and name."""
+        """Return up to `limit` events after a key, ordered by namespace and name."""
         ...
 
 
 class AuditReader(Protocol):
-    """The audit."""
+    """Reads the audit."""
 
     async def list(
         self,
@@ -250,15 +250,15 @@ class AuditReader(Protocol):
         until: datetime | None = None,
         limit: int,
     ) -> Sequence[AuditRow]:
-        """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
+        """Return up to `limit` rows of the audit after a key, ordered by chain and number."""
         ...
 
 
 class ReportReader(Protocol):
-    """The reports of processes on their replicas."""
+    """Reads the reports of processes on their replicas."""
 
     async def latest(self) -> list[ReplicaReport]:
-        """The latest reports of running processes on their replicas."""
+        """Return the latest reports of running processes on their replicas."""
         ...
 
 
@@ -308,7 +308,7 @@ class _ObjectsWithin:
 
 
 class _Within:
-    """A source of a snapshot that has only the objects of some namespaces, but the whole log."""
+    """A source of a snapshot with only the objects of some namespaces, but the whole log."""
 
     def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
         self.log = store.log
@@ -316,11 +316,11 @@ class _Within:
 
 
 class ClusterReads:
-    """The store's reads, for clusters that are given by name.
+    """The store's reads, for clusters by name.
 
-    The ids of clusters are remembered by name for a moment. No id is used again, so an id that is out
-    of date finds nothing, and the name is then looked up anew. Only a restored database may give an
-    id to another cluster; but it cannot be restored, and that cluster made, within the moment.
+    Ids of clusters are cached by name for a moment. No id is used again, so an outdated id finds nothing,
+    and the name is then looked up again. Only a restored database may give an id to another cluster, but
+    it cannot be restored, and that cluster created, within the moment.
     """
 
     def __init__(
@@ -337,7 +337,7 @@ class ClusterReads:
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
     ) -> ObjectRead:
-        """One object at revision `at_least` or later."""
+        """Return one object at revision `at_least` or later."""
         read = await self._reading(
             cluster, lambda i: self.store.objects.get(i, kind, namespace, name), at_least
         )
@@ -345,7 +345,7 @@ class ClusterReads:
         return read
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects of a kind in batches, which are bounded in rows and in bytes."""
+        """Yield the objects of a kind in batches, which are bounded in rows and in bytes."""
         after = wanted.after
         while True:
             page = await self._list(cluster, kind, wanted, after)
@@ -357,7 +357,7 @@ class ClusterReads:
     async def list_events(
         self, cluster: str, wanted: Wanted, after: ObjectName | None
     ) -> EventPage:
-        """Up to `wanted.rows` events that follow the key `after`."""
+        """Return up to `wanted.rows` events after the key `after`."""
 
         def read(cluster_id: int) -> Awaitable[EventPage]:
             return self.store.events.list(
@@ -367,7 +367,7 @@ class ClusterReads:
         return await self._reading(cluster, read, wanted.at_least)
 
     async def position(self, cluster: str, *, at_least: int = 0) -> HeadRead:
-        """The id of the cluster that has this name, and its head at revision `at_least` or later."""
+        """Return the id of the cluster that has this name, and its head at revision `at_least` or later."""
 
         async def read(cluster_id: int) -> HeadRead:
             return HeadRead(cluster_id, await self.store.log.head(cluster_id))
@@ -375,11 +375,11 @@ class ClusterReads:
         return await self._reading(cluster, read, at_least)
 
     async def head(self, cluster: str) -> Head:
-        """The head of a cluster's log."""
+        """Return the head of a cluster's log."""
         return await self._by_id(cluster, self.store.log.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
-        """The revision of a cluster's head; None if it cannot be read, for whatever reason."""
+        """Return the revision of a cluster's head, or None if it cannot be read."""
         try:
             return (await self.head(cluster)).revision
         except MoorageError:
@@ -394,9 +394,9 @@ class ClusterReads:
         namespaces: Collection[str] | None,
         new_rows: Callable[[], Rows],
     ) -> Snapshot:
-        """The objects of a cluster at one revision, in `namespaces` as `ObjectReader.read` has it.
+        """Read a cluster's objects at one revision, in `namespaces` as in `ObjectReader.read`.
 
-        `service.scheduler.replica.loading.load` says how they are read in ranges.
+        `service.scheduler.replica.loading.load` describes how they are read in ranges.
         """
         source = _Within(self.store, namespaces)
         return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
@@ -419,7 +419,7 @@ class ClusterReads:
     async def _reading(
         self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int
     ) -> Answer:
-        """Read again and again until the head has reached a revision, a limited number of times."""
+        """Read repeatedly until the head has reached a revision, a limited number of times."""
         for _ in range(max(1, round(self._wait_seconds / _POLL_SECONDS))):
             answer = await self._by_id(cluster, read)
             if answer.head.revision >= at_least:

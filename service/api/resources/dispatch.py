@@ -1,9 +1,9 @@
-"""Operations that the scheduler decides: how their handlers are called, submit intents and are answered.
+"""Dispatch operations that the scheduler decides: call their handlers, submit intents, and send answers.
 
-Their handlers are called directly, without Litestar's own call of a handler. What Litestar does
-around one (injecting dependencies by name, exit stacks, converting what it returns) is the same for
-each of these, and took a seventh of what a placement costs. Routing, path parameters, the errors of
-routing and the OpenAPI document are Litestar's as for all others.
+Their handlers are called directly, without Litestar's own call of a handler. What Litestar does around
+one (injecting dependencies by name, exit stacks, converting the result) is the same for each of these,
+and took a seventh of the cost of a placement. Routing, path parameters, routing errors, and the OpenAPI
+document are Litestar's as for all other operations.
 """
 
 from collections.abc import Callable
@@ -36,15 +36,15 @@ A = TypeVar("A", bound=Answer)
 
 
 class DecidedAnswer(NamedTuple):
-    """The answer to an intent that was decided, as JSON, ready to be sent."""
+    """The answer to a decided intent, as JSON, ready to be sent."""
 
     revision: int
     rendered: Rendered
     is_replayed: bool
-    """Whether the answer is that to an earlier request with the same key."""
+    """Whether it answered an earlier request with the same key."""
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers that it is sent with."""
+        """Return the headers to send."""
         rendered = self.rendered
         length = b"%d" % len(rendered.body)
         headers = [
@@ -74,7 +74,7 @@ async def submit_once(
 ) -> DecidedAnswer:
     """Submit an intent, under the request's idempotency key if it has one.
 
-    `chunk` is the number of the commit if a request makes several.
+    `chunk` numbers the commits of a request that makes several.
 
     Raises:
         MalformedRequest: the key is empty, too long, or not printable ASCII.
@@ -104,10 +104,10 @@ def _count_warnings(metrics: Metrics, answer: Answer) -> None:
 
 
 class FastPath:
-    """The innermost Litestar middleware calls handlers that take a request and the services.
+    """The innermost Litestar middleware, which calls handlers of decided operations directly.
 
-    Handlers of operations that are decided have these two arguments, and no hooks of Litestar's.
-    While any handler runs, decisions can ask whether its client has left.
+    These handlers take the request and the services, and have no hooks of Litestar's. While any handler
+    runs, decisions can ask whether its client has disconnected.
     """
 
     def __init__(self, services: Services) -> None:
@@ -159,7 +159,7 @@ def _is_decided(handler: HTTPRouteHandler) -> bool:
 
 
 def _is_whole(response: Response[bytes]) -> bool:
-    """Whether status and body of the response are known, so that it can be sent as it is."""
+    """Return whether the response's status and body are known, so that it can be sent as it is."""
     return type(response) is Response and response.status_code not in _BODILESS
 
 

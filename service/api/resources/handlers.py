@@ -74,9 +74,9 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
 
 
 def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """Handlers that answer OPTIONS for each path, with the access of the path's first handler.
+    """Return handlers that answer OPTIONS for each path, with the access of the path's first handler.
 
-    Litestar's own handlers of OPTIONS would name only the methods of that first one.
+    Litestar's own OPTIONS handlers would name only the methods of that first one.
     """
     methods: dict[str, set[str]] = defaultdict(lambda: {"OPTIONS"})
     access: dict[str, Access] = {}
@@ -101,12 +101,12 @@ HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
 
 @cache
 def openapi_document() -> Document:
-    """Make the OpenAPI document of all handlers, which takes a second."""
+    """Return the OpenAPI document of all handlers, which takes a second to make."""
     return build_document(HANDLERS)
 
 
 class Documents:
-    """The OpenAPI document and its page as they are sent; both are kept, since anybody may ask for them.
+    """The OpenAPI document and its page, cached as they are sent, since anyone may ask for them.
 
     They are made at the first request, in a thread, so that other requests need not wait.
     """
@@ -117,14 +117,14 @@ class Documents:
         self._page: str | None = None
 
     async def openapi(self) -> bytes:
-        """The OpenAPI document."""
+        """Return the OpenAPI document."""
         async with self._lock:
             if self._openapi is None:
                 self._openapi = await asyncio.to_thread(encoded_document)
         return self._openapi
 
     async def page(self) -> str:
-        """The OpenAPI document as a page for people."""
+        """Return the OpenAPI document as a page for people."""
         async with self._lock:
             if self._page is None:
                 self._page = await asyncio.to_thread(_page)
@@ -132,7 +132,7 @@ class Documents:
 
 
 def encoded_document() -> bytes:
-    """Make the OpenAPI document anew, as JSON."""
+    """Make the OpenAPI document as JSON, without the cache."""
     return msgspec.json.encode(openapi_document())
 
 

@@ -1,4 +1,4 @@
-"""The services that every handler works with; `service.app` puts them together."""
+"""The services that every handler uses; `service.app` puts them together."""
 
 import asyncio
 from collections.abc import Callable
@@ -45,23 +45,23 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     sender: Sender
     """Sends test messages to webhooks."""
     new_id: Callable[[], str]
-    """Makes identifiers that nobody has had."""
+    """Generates unique ids."""
 
     turns: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
-    """Held by the one list with filters that looks through objects at the moment."""
+    """Held by the list with filters that is looking through objects at the moment."""
 
     def is_computed(self, kind: str) -> bool:
-        """Whether the `status` of objects of a kind is computed for each answer."""
+        """Return whether the `status` of a kind's objects is computed for each answer."""
         return kind in _COMPUTED
 
     def reads_of(self, kind: str) -> ClusterReads | ComputedReads:
-        """The reads that know how objects of a kind are read."""
+        """Return the reader of objects of a kind."""
         if self.is_computed(kind):
             return ComputedReads(self.reads, self.scheduler)
         return self.reads
 
     def lists_of(self, kind: str) -> ClusterReads | ComputedReads | EventReads:
-        """The reads that know how lists of a kind are read."""
+        """Return the reader of lists of a kind."""
         if kind == EVENT_KIND:
             return EventReads(self.reads, self.scheduler)
         return self.reads_of(kind)

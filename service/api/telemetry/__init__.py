@@ -1,1 +1,1 @@
-"""Tells the figures that a server counts and measures about itself."""
+"""Metrics, logs, and traces of a server, and its readiness."""

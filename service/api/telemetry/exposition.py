@@ -1,4 +1,4 @@
-"""Writes the metrics of several processes as one: each has its numbers in files, which are added up."""
+"""Expose the metrics of several processes as one: each keeps its numbers in files, which are summed."""
 
 import fcntl
 from itertools import count
@@ -11,37 +11,37 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MultiProcessValue, MutexValue
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
-"""The content type, to which Litestar adds the charset."""
+"""The content type, without the charset, which Litestar adds."""
 DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable in which the client library looks for the shared folder."""
 
 _slots: dict[str, IO[bytes]] = {}
-"""By folder, the file whose lock reserves a slot for this process until it ends, in whatever way."""
+"""By folder, the file whose lock reserves a slot for this process until it ends."""
 
 
 def registry_of(directory: str | None) -> CollectorRegistry:
-    """A registry for the metrics of this process; with a folder, other processes can read its numbers."""
+    """Return a registry for this process's metrics; with a folder, other processes can read its numbers."""
     values.ValueClass = MutexValue if directory is None else _shared_value(Path(directory))
     return CollectorRegistry()
 
 
 def exposition(registry: CollectorRegistry, directory: str | None) -> bytes:
-    """All metrics in Prometheus' text form: of this process, or of all that share a folder."""
+    """Return all metrics in Prometheus' text format: of this process, or of all that share a folder."""
     return generate_latest(registry) if directory is None else exposition_of(directory)
 
 
 def exposition_of(directory: str) -> bytes:
-    """All metrics of the processes that share a folder; the calling process need not be one of them."""
+    """Return all metrics of the processes that share a folder, from any process."""
     everyone = CollectorRegistry()
     MultiProcessCollector(everyone, path=directory)  # type: ignore[no-untyped-call]
     return generate_latest(everyone)
 
 
 def _shared_value(directory: Path) -> type:
-    """A class of numbers that are kept in the folder, in files that only this process writes.
+    """Return a class of numbers in the folder, in files that only this process writes.
 
-    Files are named after slots rather than process ids: a worker that replaces a dead one goes on
-    with its files, so that counters never fall and there are no more files than workers.
+    Files are named after slots rather than process ids: a worker that replaces a dead one continues its
+    files, so that counters never fall and there are no more files than workers.
     """
     slot = _claim_slot(directory)
     for file in directory.glob(f"gauge_*_{slot}.db"):

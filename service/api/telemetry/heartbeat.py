@@ -1,6 +1,6 @@
 """A worker reports its health about once a second to the process that started it.
 
-So nobody has to ask the worker, which might not answer.
+Nobody has to ask the worker, which might not answer.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ class WorkerHealth(msgspec.Struct, frozen=True):
     worker: int
     """The worker's process id."""
     trouble: str | None
-    """Why the worker is not ready; None if it is."""
+    """Why the worker is not ready, or None."""
 
 
 class Heartbeat:
-    """Sends the health of this worker to a Unix socket, for as long as it runs."""
+    """Sends this worker's health to a Unix socket."""
 
     def __init__(self, path: str, check_ready: Callable[[], Awaitable[None]]) -> None:
         """`check_ready` raises the reason if this process is not ready."""
@@ -36,7 +36,7 @@ class Heartbeat:
         self._check_ready = check_ready
 
     async def run(self) -> None:
-        """Send the health again and again; a send may fail, as nobody listens while the server stops."""
+        """Send the health repeatedly; sends fail while the server stops and nobody listens."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)  # noqa: FBT003 - takes it by position only
             while True:

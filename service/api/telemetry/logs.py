@@ -1,8 +1,8 @@
-"""Configures the log of a server's processes: a line for each event, for people or as JSON.
+"""Configure the log of a server's processes: a line for each event, for people or as JSON.
 
-All modules write with the standard library's `logging`; only this one knows what renders a line.
-What belongs to the running request or cluster is added here, when a line is written, so that a
-request that logs nothing pays for one context variable.
+All modules use the standard library's `logging`; only this one knows how a line is rendered. The running
+request or cluster is added here, when a line is written, so a request that logs nothing pays for one
+context variable.
 """
 
 import json
@@ -23,21 +23,21 @@ from service.settings import Settings, named_levels
 LogFormat = Literal["text", "json"]
 
 OWN = "service"
-"""The logger above all of ours; those of libraries tell only of what is wrong."""
+"""The parent of all our loggers; loggers of libraries only report problems."""
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _FIRST = ("time", "level", "process", "logger", "message", "cluster", "request_id", "trace_id")
-"""The fields that come first in a line of JSON, in this order."""
+"""The first fields of a line of JSON, in order."""
 
 
 def configure_logs(settings: Settings) -> None:
-    """Have this process log as its settings say."""
+    """Configure this process's log from its settings."""
     logging.config.dictConfig(logging_of(settings))
     logging.captureWarnings(capture=True)
 
 
 def logging_of(settings: Settings) -> dict[str, Any]:
-    """The configuration of `logging` that follows from the settings; processes can be sent it."""
+    """Return the settings as a `logging` configuration, which can be sent to other processes."""
     levels = {OWN: settings.log_level, **named_levels(settings)}
     return {
         "version": 1,
@@ -62,7 +62,7 @@ def logging_of(settings: Settings) -> dict[str, Any]:
 
 
 def formatter(log_format: LogFormat) -> logging.Formatter:
-    """Make what turns a record of `logging` into a line."""
+    """Return the formatter that renders records."""
     render = _json if log_format == "json" else _text
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
@@ -78,7 +78,7 @@ def formatter(log_format: LogFormat) -> logging.Formatter:
 
 
 def _add_origin(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Add the process and the logger, and the cluster and the request that the line belongs to."""
+    """Add the process, the logger, and the cluster and request that the line belongs to."""
     record: logging.LogRecord = event["_record"]
     kind = "server" if multiprocessing.parent_process() is None else "worker"
     event["logger"], event["process"] = record.name, f"{kind}[{record.process}]"
@@ -116,14 +116,14 @@ def _text() -> list[Processor]:
 
 
 def _on_one_line(message: object) -> str:
-    """Escape what does not print, but for the lines of a message that has several."""
+    """Escape unprintable characters, except the line ends of a message of several lines."""
     text = str(message)
     lines = text.splitlines() if "\n" in text else [text]
     return "\n  ".join(each if each.isprintable() else repr(each)[1:-1] for each in lines)
 
 
 def _quoted(value: object) -> str:
-    """Quote what has blanks in it or does not print, so that it can be told from the next field."""
+    """Quote text with blanks or unprintable characters, so that it can be told from the next field."""
     text = str(value)
     plain = text.isprintable() and not any(c in text for c in ' "=')
     return text if plain and text else _ENCODE(text)

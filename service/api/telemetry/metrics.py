@@ -1,8 +1,8 @@
-"""Counts what a server does, for Prometheus; one scrape gives the sum over its worker processes.
+"""Prometheus metrics of a server; a scrape returns the sum over its worker processes.
 
-A metric that Kubernetes has, too, has its name; the names of others begin with `moorage_`. Values
-of labels are fixed words, and the names of profiles, of which no more than `PROFILES_MAX` are told
-apart. So no client can create any number of series by what it sends.
+A metric that Kubernetes has too keeps its name; names of others begin with `moorage_`. Values of labels
+are fixed words and the names of at most `PROFILES_MAX` profiles, so no client can create an unlimited
+number of series.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from service.scheduler.decide.status.pod_conditions import Rule
 from service.settings import Limit
 
 PROFILES_MAX = 50
-"""How many names of profiles become labels; pods of all other profiles are counted as `other`."""
+"""How many names of profiles become labels; pods of other profiles are counted as `other`."""
 
 Forwarding = Literal["answered", "passed", "unreachable", "lost"]
-"""What came of a request that was forwarded to another worker."""
+"""The outcome of a request that was forwarded to another worker."""
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
-"""The classes of HTTP's statuses that answers have."""
+"""The classes of HTTP statuses that answers have."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -43,11 +43,11 @@ def _doubling(start: float, count: int) -> tuple[float, ...]:
 _PLACEMENT_SECONDS = _doubling(0.0005, 18)
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _PLUGIN_SECONDS = _doubling(0.0000005, 18)
-"""At 5,000 nodes half of the plugins take less than 5 µs, and some at 50,000 nodes 300 µs."""
+"""At 5,000 nodes half of the plugins take less than 5 µs, and at 50,000 nodes some take 300 µs."""
 
 
 class Metrics:
-    """The metrics of one process, which are also the scheduler's `Meter`."""
+    """The metrics of one process; also the scheduler's `Meter`."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class Metrics:
     ) -> None:
         """`directory` is shared by the processes of one server; it is None if there is only one.
 
-        `version` is Moorage's, and `engine` tells whether its engine is compiled. `limits` are
-        those that are set.
+        `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the configured
+        limits.
         """
         self._directory = directory
         self._registry = registry = registry_of(directory)
@@ -80,7 +80,7 @@ class Metrics:
         self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
         """By operation and status, the seconds of requests that are not in the histogram yet."""
         self._placed: Tally[float] = Tally()
-        """By seconds, how many placed pods took so long and are not in the histogram yet."""
+        """By seconds, the number of placed pods that are not in the histogram yet."""
         self._is_telling = False
         self._profiles: set[str] = set()
         self._placing(registry)
@@ -94,7 +94,7 @@ class Metrics:
             self._limits.labels(each.setting, each.scope).set(each.value)
 
     def _begin_series(self) -> None:
-        """Begin all series of counters at 0: what counts its first event from nowhere has no rate."""
+        """Start all series of counters at 0: a series that starts with its first event has no rate."""
         for result in get_args(Result):
             self._attempts.labels(result, self._profile_label(DEFAULT_SCHEDULER))
         for kind in commit_kinds():
@@ -198,11 +198,11 @@ class Metrics:
         )
 
     def webhook_sent(self, result: Literal["acknowledged", "failed"]) -> None:
-        """Count a message of records that was sent to a webhook."""
+        """Count a message that was sent to a webhook."""
         self._webhook_messages.labels(result).inc()
 
     def webhook_lag(self, seconds: float) -> None:
-        """Note how old the last record of a message was when the receiver acknowledged it."""
+        """Observe how old the last record of a message was when the receiver acknowledged it."""
         self._webhook_lag.observe(seconds)
 
     def _committing(self, registry: CollectorRegistry) -> None:
@@ -265,23 +265,22 @@ class Metrics:
     # Requests
 
     def forwarded(self, outcome: Forwarding) -> None:
-        """Count a request that was forwarded to another worker."""
         self._forwarded.labels(outcome).inc()
 
     def request(self, operation: str, status: int, seconds: float) -> None:
-        """Count one answered request; `operation` is the id of the operation that it was for."""
+        """Count an answered request; `operation` is its operation's id."""
         self._answered[operation, status].append(seconds)
         self._tell_soon()
 
     # The scheduler's meter
 
     def attempted(self, attempts: Attempts) -> None:
-        """Count pods that were tried, once the outcome is certain."""
+        """Count pods whose placement was attempted, once the outcome is certain."""
         for (profile, result), pods in attempts.items():
             self._attempts.labels(result, self._profile_label(profile)).inc(pods)
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """Count pods that were placed, with the seconds since they were asked for."""
+        """Count placed pods, with the seconds since they were requested."""
         if pods:
             self._placed[seconds] += pods
             self._tell_soon()
@@ -293,44 +292,43 @@ class Metrics:
         self._commit_seconds.observe(seconds)
 
     def recounted(self, seconds: float) -> None:
-        """Count the time that recounting replicas took."""
+        """Count the time spent recounting replicas."""
         self._recount_seconds.inc(seconds)
 
     def round_ended(self) -> None:
-        """Count a round in which all replicas that had changed were recounted."""
+        """Count a round in which all changed replicas were recounted."""
         self._recounts.inc()
 
     def overdue(self, seconds: float) -> None:
-        """Set how long the replica has waited that has waited longest for the end of its recount."""
+        """Set how long the replica that has waited longest for its recount has waited."""
         self._recount_overdue.set(seconds)
 
     def mistaken(self, part: str) -> None:
-        """Count a replica of which a part was wrong."""
+        """Count a replica that failed its recount."""
         self._mistakes.labels(part).inc()
 
     def lost(self) -> None:
-        """Count a commit that failed because somebody else extended the log first."""
+        """Count a commit that failed because another one extended the log first."""
         self._conflicts.inc()
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """Count a request that was decided anew, with its hints and how many of them were kept."""
+        """Count a request that was decided again, with its hints and how many of them were kept."""
         self._decided_again.inc()
         self._revalidations.inc(hints)
         self._replans.inc(hints - kept)
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """Record the times that plugins took for one pod."""
+        """Observe the times that plugins took for one pod."""
         for each in executions:
             series = self._plugins.labels(each.plugin, each.extension_point, each.status)
             series.observe(each.seconds)
 
     def warned(self, warnings: Sequence[FieldWarning] | UnsetType) -> None:
-        """Count the warnings of an answer."""
         for each in warnings or ():
             self._warnings.labels(each.code).inc()
 
     def evicted(self, rule: str) -> None:
-        """Count a pod that was marked to be stopped."""
+        """Count a pod that was marked for eviction."""
         self._evictions.labels(rule).inc()
 
     def events_dropped(self, events: int) -> None:
@@ -361,19 +359,19 @@ class Metrics:
     ) -> None:
         """Set the gauges of the database, and now and then those of this process.
 
-        `incidents` has how many outages, takeovers and lifts there were since this process began.
+        `incidents` counts outages, takeovers, and lifts since this process began.
         """
         self._process.database(is_up=is_up, pools=pools, incidents=incidents)
 
     # Scrapes
 
     def text(self) -> bytes:
-        """All metrics, in Prometheus' text form."""
+        """Return all metrics in Prometheus' text format."""
         self._tell()
         return exposition(self._registry, self._directory)
 
     def _tell_soon(self) -> None:
-        """Put gathered observations into the histograms, together for one iteration of the event loop.
+        """Observe gathered values in the histograms, once for each iteration of the event loop.
 
         Each single observation would be two writes to a file that other processes read.
         """
@@ -405,10 +403,10 @@ class Metrics:
 
 
 class BulkHistogram(Histogram):
-    """A histogram to which many observations cost only as much as one for each bucket that they are in."""
+    """A histogram in which many observations cost one write for each of their buckets."""
 
     def observe_all(self, amounts: Tally[float]) -> None:
-        """Observe each amount as often as the tally has it."""
+        """Observe each amount as often as the tally counts it."""
         buckets: Tally[int] = Tally()
         for amount, count in amounts.items():
             buckets[bisect_left(self._upper_bounds, amount)] += count

@@ -1,7 +1,7 @@
-"""The gauges of the processes of a server, their connections to the database, and what they run.
+"""Gauges of a server's processes, their database connections, and their versions.
 
-The client library's own metrics of a process are of one process only, so its figures are taken from
-its collector, and added up over the workers as all others are.
+The client library's process metrics are of one process only, so its figures are taken from its
+collector and summed over the workers like all others.
 """
 
 import platform
@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge, ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
 LOOKS = 10
-"""The process is looked at with every so many calls, as its open files take a while to count."""
+"""How many calls pass between two looks at the process, as counting its open files takes a while."""
 
 _DATABASE_POOLS = ("commits", "reads")
 _POOL_STATES = ("idle", "borrowed")
@@ -27,7 +27,7 @@ _INCIDENTS = {
         "Clusters of which revisions were lifted, as changes may be lost.",
     ),
 }
-"""What may befall a database, with the counter of each kind."""
+"""Incidents of a database, with the counter of each kind."""
 
 
 class ProcessMetrics:
@@ -100,7 +100,7 @@ class ProcessMetrics:
     ) -> None:
         """Set the gauges of the database; `pools` has the connections of each pool, by state.
 
-        `incidents` has how many there were since this process began, by kind.
+        `incidents` counts incidents since this process began, by kind.
         """
         self._up.set(is_up)
         for kind, count in incidents.items():
@@ -115,7 +115,7 @@ class ProcessMetrics:
             self._look()
 
     def _look(self) -> None:
-        """Take over what the kernel tells of this process; nothing, where it tells nothing."""
+        """Copy process statistics from the kernel; do nothing where it provides none."""
         found = {
             sample.name: sample.value
             for metric in self._collector.collect()

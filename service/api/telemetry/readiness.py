@@ -1,4 +1,4 @@
-"""Whether this process can commit now, proved by the store about once a second at most."""
+"""Whether this process can commit, as tested by the store at most about once a second."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,35 +8,35 @@ from typing import Protocol
 from service.model.core.errors import MoorageError, StorageUnavailable
 
 FRESH_SECONDS = 1.0
-"""For how long an answer is given again, so that probes cannot keep the database busy."""
+"""How long a result is reused, so that probes cannot keep the database busy."""
 PROOF_SECONDS_MAX = 4.0
-"""How long a proof may take, with its wait for a free connection."""
+"""How long a test may take, including the wait for a free connection."""
 
 
 class ProvingLog(Protocol):
-    """The logs of clusters, as far as they prove that commits work."""
+    """A log that can test whether commits work."""
 
-    async def prove_commits(self) -> None:
-        """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
+    async def check_writable(self) -> None:
+        """Run a transaction like that of a commit, or raise StorageUnavailable."""
         ...
 
 
 class CommitStore(Protocol):
-    """The part of the store that proves that commits work."""
+    """A store that can test whether commits work."""
 
     @property
     def log(self) -> ProvingLog: ...
 
     @property
     def outage(self) -> str | None:
-        """Why the database cannot be used, as far as is known; None if it can."""
+        """Why the database is known to be unusable, or None."""
         ...
 
 
 class CommitProbe:
-    """Has the store prove that commits work, and remembers the answer for a moment.
+    """Tests whether commits work, and caches the result for a moment.
 
-    All who ask meanwhile get the same answer.
+    Concurrent callers share one test.
     """
 
     def __init__(self, store: CommitStore, monotonic: Callable[[], float]) -> None:
@@ -46,7 +46,7 @@ class CommitProbe:
         self._begun = float("-inf")
 
     async def check(self) -> None:
-        """Check that a commit works; raises StorageUnavailable if it does not."""
+        """Check that commits work, or raise StorageUnavailable."""
         proof, now = self._proof, self._monotonic()
         if proof is None or (proof.done() and not self._is_fresh(proof, now)):
             # The proof belongs to none of the requests that wait for it.
@@ -60,14 +60,14 @@ class CommitProbe:
             raise StorageUnavailable(trouble.detail)
 
     def _is_fresh(self, proof: asyncio.Task[StorageUnavailable | None], now: float) -> bool:
-        """Whether the last answer may be given again; none that is known to be out of date may."""
+        """Return whether the last result may be reused, which a result known to be outdated may not."""
         is_lost = self._store.outage is not None
         return now < self._begun + FRESH_SECONDS and is_lost == (proof.result() is not None)
 
     async def _prove(self) -> StorageUnavailable | None:
         try:
             async with asyncio.timeout(PROOF_SECONDS_MAX):
-                await self._store.log.prove_commits()
+                await self._store.log.check_writable()
         except TimeoutError:
             return StorageUnavailable("A commit takes too long.")
         except StorageUnavailable as error:

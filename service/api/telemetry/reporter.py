@@ -1,4 +1,4 @@
-"""Tells about once a second how a process and its database connections are."""
+"""Report the state of a process and its database connections about once a second."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,43 +13,43 @@ PAUSE_SECONDS = 1.0
 
 
 class PoolUse(Protocol):
-    """How many connections of a pool are open."""
+    """The connections of a pool."""
 
     @property
     def idle(self) -> int:
-        """How many nobody has borrowed."""
+        """The number of idle connections."""
         ...
 
     @property
     def borrowed(self) -> int:
-        """How many somebody has borrowed."""
+        """The number of borrowed connections."""
         ...
 
     @property
     def size(self) -> int:
-        """How many may be borrowed at once."""
+        """The maximum number of borrowed connections."""
         ...
 
 
 class Database(Protocol):
-    """What a store tells of its database."""
+    """What a store reports about its database."""
 
     @property
     def outage(self) -> str | None:
-        """Why the database cannot be used; None if it can."""
+        """Why the database cannot be used, or None."""
         ...
 
     def pool_uses(self) -> Mapping[str, PoolUse]:
-        """The use of each pool, by what its connections are for."""
+        """The use of each pool, by the purpose of its connections."""
         ...
 
     def incidents(self) -> Mapping[str, int]:
-        """How many outages, takeovers and lifts there were since this process began."""
+        """The number of outages, takeovers, and lifts since this process began."""
         ...
 
 
 class Held(Protocol):
-    """What requests hold of this process."""
+    """What requests hold in this process."""
 
     @property
     def in_flight(self) -> int:
@@ -58,7 +58,7 @@ class Held(Protocol):
 
 
 class DatabaseReporter:
-    """Keeps the gauges of the process, its pools and its database, and tries a lost database."""
+    """Updates the gauges of the process, its pools, and its database, and probes a lost database."""
 
     def __init__(
         self, database: Database, proof: CommitProbe, metrics: Metrics, held: Held
@@ -69,13 +69,13 @@ class DatabaseReporter:
         self._metrics = metrics
 
     async def run(self) -> None:
-        """Tell the state again and again, for ever."""
+        """Report the state until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def look(self) -> None:
-        """Tell the present state; ask a database that was lost for a commit, so that it is found."""
+        """Report the current state; if the database was lost, test a commit, which detects its return."""
         if self._database.outage is not None:
             with suppress(StorageUnavailable):
                 await self._proof.check()

@@ -1,8 +1,8 @@
-"""Spans of requests, their decisions and their commits, for OpenTelemetry.
+"""Spans of requests, their decisions, and their commits, for OpenTelemetry.
 
-The packages of OpenTelemetry are an extra (`moorage-server[otel]`), which is imported only if the settings
-ask for it. The edge begins a span for each request, below that of its caller (`traceparent`). The
-scheduler decides requests in batches and in other tasks, so its parts are told when they are over.
+OpenTelemetry's packages are an extra (`moorage-server[otel]`) that is imported only if the settings ask for it.
+The edge begins a span for each request, a child of its caller's (`traceparent`). The scheduler decides
+requests in batches and in other tasks, so their parts are reported once they are over.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer as Exporting
 
 _PACKAGES = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter")
-"""Each after those that it is in, as a module can be looked for only in a package that is there."""
+"""Each package after its parents, since a module can only be looked for in an existing package."""
 _TRACEPARENT = "traceparent"
 _TRACESTATE = "tracestate"
 _OWN_HEADERS = frozenset({_TRACEPARENT.encode(), _TRACESTATE.encode()})
@@ -32,7 +32,7 @@ _ERRORS_FROM = 500
 
 
 def require_packages(tracing: Literal["off", "otlp"]) -> None:
-    """Check that spans can be sent, before any process begins that is to send them.
+    """Check that spans can be sent, before any process starts that will send them.
 
     Raises:
         InvalidSettings: the packages of OpenTelemetry are not installed.
@@ -47,7 +47,7 @@ def require_packages(tracing: Literal["off", "otlp"]) -> None:
 
 
 def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) -> "Spans | None":
-    """Make spans that are sent to where OpenTelemetry's own variables say; None if they are off.
+    """Return spans that are exported as OpenTelemetry's own variables say, or None if they are off.
 
     Raises:
         InvalidSettings: the packages of OpenTelemetry are not installed.
@@ -83,9 +83,9 @@ class Spans(Tracer):
         self._zero = clock.now().timestamp() - clock.monotonic()
 
     def begin(self, scope: HTTPScope) -> "EdgeSpan":
-        """Begin the span of a request, for all that this task does from now on.
+        """Begin the span of a request, in the running task's context.
 
-        The request's headers name it from now on, so that whoever it is forwarded to goes on below.
+        The request's headers name it from now on, so that a worker to which it is forwarded adds children.
         """
         parent = self._caller(scope)
         span = self._tracer.start_span(
@@ -104,17 +104,17 @@ class Spans(Tracer):
         return EdgeSpan(span, self._trace.format_trace_id(span.get_span_context().trace_id))
 
     def go_on(self, scope: HTTPScope) -> None:
-        """Go on below the span that another worker has begun for a request."""
+        """Continue below the span that another worker has begun for a request."""
         self._context.attach(self._caller(scope))
 
     def _caller(self, scope: HTTPScope) -> "Context":
-        """The context that a request's headers tell, and nothing of what this task did before."""
+        """Return the context in a request's headers, without what this task did before."""
         headers = _trace_headers(scope["headers"])
         return self._propagate.extract(headers, self._context.Context())
 
     @override
     def current(self) -> RequestSpan | None:
-        """The span of the request that the running task serves; None if nobody keeps it."""
+        """Return the span of the request that the running task serves, or None if it is not recorded."""
         span = self._trace.get_current_span()
         if not span.get_span_context().trace_flags.sampled:
             return None
@@ -122,11 +122,11 @@ class Spans(Tracer):
 
     @property
     def resource(self) -> "Resource":
-        """What all spans say of who sends them."""
+        """The resource of all spans."""
         return self._provider.resource
 
     def close(self) -> None:
-        """Send what is left, which may take a while; call it in a thread of its own."""
+        """Send the remaining spans, which may take a while; call this in a thread of its own."""
         self._provider.shutdown()
 
 
@@ -137,7 +137,7 @@ class EdgeSpan(NamedTuple):
     trace_id: str
 
     def end(self, operation: str, status: int, request_id: str) -> None:
-        """End it, as the request is answered."""
+        """End the span when the request is answered."""
         from opentelemetry.trace import StatusCode  # noqa: PLC0415 - see the module
 
         self.span.update_name(operation)
@@ -149,7 +149,7 @@ class EdgeSpan(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Tells the parts of one request."""
+    """Reports the parts of one request."""
 
     tracer: "Exporting"
     parent: object

@@ -1,7 +1,7 @@
-"""Counts the starts of workers, in the process that starts them.
+"""Count the starts of workers, in the process that starts them.
 
-Workers cannot count their own deaths, and the oldest one's age says nothing about the others. So the
-supervisor counts, in a file of its own beside those of the workers, which every scrape adds up.
+Workers cannot count their own deaths, and the age of the oldest worker says nothing about the others. So
+the supervisor counts, in a file of its own beside those of the workers, which every scrape sums.
 """
 
 from typing import Literal, get_args
@@ -16,7 +16,7 @@ _SUPERVISOR = "supervisor"
 
 
 class WorkerStarts:
-    """The starts of workers, by why they were started."""
+    """The starts of workers, by reason."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._starts = Counter(
@@ -35,18 +35,18 @@ class WorkerStarts:
         )
 
     def set_aside(self) -> None:
-        """Count a pod that is tried no more."""
+        """Count a pod that is not tried any more."""
         self._set_aside.inc()
 
     def started(self, reason: StartReason) -> None:
-        """Count a worker that was started."""
+        """Count a start."""
         self._starts.labels(reason).inc()
 
 
 def starts_told_by_supervisor() -> WorkerStarts:
-    """Count in the folder that the client library's variable names, which the workers share.
+    """Return a counter in the folder that the client library's variable names, which the workers share.
 
-    Call it in the supervisor alone, which has no other metrics.
+    Call this only in the supervisor, which has no other metrics.
     """
     values.ValueClass = MultiProcessValue(lambda: _SUPERVISOR)  # type: ignore[no-untyped-call]
     return WorkerStarts(CollectorRegistry())

@@ -1,1 +1,1 @@
-"""Delivers records to webhooks: the messages, how they are signed, and to which addresses they may go."""
+"""Deliver records to webhooks: their messages, signatures, and allowed addresses."""

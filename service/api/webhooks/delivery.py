@@ -1,8 +1,8 @@
-"""Delivers records to the webhooks of all clusters, at nobody's request.
+"""Deliver records to the webhooks of all clusters, in the background.
 
-All processes look for webhooks that are behind. One takes a webhook for a while, sends the next
-message, and notes what came of it. What it notes counts only while it holds the webhook, so if it
-dies or is late, another sends the same message again.
+All processes look for webhooks that are behind. One process claims a webhook for a while, sends the next
+message, and notes the outcome. The outcome counts only while the claim lasts, so if the process dies or
+is late, another one sends the same message again.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 LOG_CHANGES = 1_000
-"""How many changes of the log are looked at for one message."""
+"""How many changes of the log are read for one message."""
 
 _log = logging.getLogger(__name__)
 
 
 class _TooLate(Exception):  # noqa: N818 - as errors are called here
-    """The store took so long that another process might have the webhook before a message arrives."""
+    """The store took so long that another process might claim the webhook before a message arrives."""
 
 
 class WebhookStore(Protocol):
-    """The webhooks of clusters; every call may raise StorageUnavailable."""
+    """The store of webhooks; every call may raise StorageUnavailable."""
 
     async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
         """All webhooks of a cluster, by name."""
@@ -57,11 +57,11 @@ class WebhookStore(Protocol):
         caller: AuditedCaller | None = None,
         dry_run: bool = False,
     ) -> WebhookRow | None:
-        """Make of a webhook what `change` says; raises what it raises, and NotFound."""
+        """Replace a webhook by what `change` returns; raise what it raises, or NotFound."""
         ...
 
     async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
-        """Take webhooks that are behind their clusters and due."""
+        """Claim webhooks that are behind their clusters and due."""
         ...
 
 
@@ -85,7 +85,7 @@ class Deliveries:
         meter: WebhookMeter,
         holder: str,
     ) -> None:
-        """`holder` names this process, and no other; whoever made the sender closes it."""
+        """`holder` identifies this process; the caller closes the sender."""
         self._store = store
         self._sender = sender
         self._settings = settings
@@ -95,10 +95,10 @@ class Deliveries:
         self._lease_seconds = settings.webhook_timeout_seconds + settings.webhook_margin_seconds
         self._running = set[asyncio.Task[None]]()
         self._again = asyncio.Event()
-        """Set when a webhook may have more to deliver at once."""
+        """Set when a webhook may have more to deliver immediately."""
 
     async def run(self) -> None:
-        """Deliver for ever; when this is cancelled, other processes can go on at once."""
+        """Deliver until cancelled; other processes can then continue immediately."""
         try:
             while True:
                 self._again.clear()
@@ -117,7 +117,7 @@ class Deliveries:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _begin(self) -> None:
-        """Take webhooks that are due, as many as this process may deliver to at once."""
+        """Claim due webhooks, as many as this process may deliver to at once."""
         free = self._settings.webhook_deliveries_max - len(self._running)
         if free <= 0:
             return
@@ -128,7 +128,7 @@ class Deliveries:
             task.add_done_callback(self._running.discard)
 
     async def _attend(self, claim: WebhookRow, asked: float) -> None:
-        """Deliver one message, and raise nothing but that this is cancelled."""
+        """Deliver one message; raise nothing but CancelledError."""
         told = {"webhook": claim.name, "cluster_id": claim.cluster_id}
         try:
             seconds = await self._deliver(claim, asked)
@@ -153,7 +153,7 @@ class Deliveries:
             _log.exception("A delivery failed; it will be tried again.", extra=told)
 
     async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
-        """Deliver the next message, and return after how many seconds another one may follow, if it may."""
+        """Deliver the next message; return the seconds until another may follow, or None if there is none."""
         page = await self._store.log.read(claim.cluster_id, claim.revision, None, LOG_CHANGES)
         batch = next_batch(
             claim,
@@ -191,7 +191,7 @@ class Deliveries:
         await self._note(claim, failed(claim, reply.error, seconds=seconds, failures_max=limit))
 
     async def _release(self, claim: WebhookRow) -> None:
-        """Let the webhook be taken before the time of the claim is over, if that can be noted."""
+        """Release the claim on a webhook before it expires, if that can be stored."""
         with suppress(MoorageError, WebhookGone):
             await self._note(claim, released(claim))
 
@@ -206,7 +206,7 @@ class Deliveries:
 
 
 def pause_seconds(failures: int, seconds_max: float) -> float:
-    """How long to wait after so many failures: by chance, up to a bound that doubles, and at least a second."""
+    """Return a random delay after some failures, at least a second, up to a bound that doubles each time."""
     state = RetryCallState(Retrying(), None, (), {})
     state.attempt_number = min(failures, 60)
     return wait_random_exponential(multiplier=2, max=seconds_max, min=min(1.0, seconds_max))(state)

@@ -1,4 +1,4 @@
-"""To which addresses messages of webhooks may go, so that nobody reaches what only this server can reach."""
+"""Allowed destinations of webhooks, so that nobody reaches what only this server can reach."""
 
 import asyncio
 import socket
@@ -16,11 +16,11 @@ _NOT_IN_A_URL = frozenset(map(chr, (*range(0x21), 0x7F)))
 
 
 class AddressRefused(Exception):  # noqa: N818 - a sentence for people, shown as it is
-    """The URL's host has no address to which messages may go."""
+    """The URL's host has no address that messages may be sent to."""
 
 
 def wrong_url(url: str, *, allow_http: bool, networks: Iterable[IPNetwork]) -> str | None:
-    """Say what is wrong with the URL of a webhook, as far as it shows without asking for addresses."""
+    """Return what is wrong with a webhook's URL without resolving its host, or None."""
     if len(url) > URL_CHARACTERS_MAX or not url.isascii() or _NOT_IN_A_URL & set(url):
         return f"has to be a URL of at most {URL_CHARACTERS_MAX} ASCII characters, without spaces"
     try:
@@ -48,7 +48,7 @@ def _wrong_literal(parts: SplitResult, networks: Iterable[IPNetwork]) -> str | N
 
 
 async def checked_address(url: str, networks: Iterable[IPNetwork]) -> str:
-    """Look up the address of a URL's host, to which the message has to go then.
+    """Resolve a URL's host to the address that the message must be sent to.
 
     Raises:
         AddressRefused: the host has no address, or has one that is not allowed.
@@ -69,7 +69,7 @@ async def checked_address(url: str, networks: Iterable[IPNetwork]) -> str:
 
 
 def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
-    """Whether an address is public or in one of these networks; an address in another counts as that one."""
+    """Return whether an address is public or in an allowed network; an embedded IPv4 address decides."""
     meant = _meant(address)
     if any(meant in network for network in networks):
         return True
@@ -77,7 +77,7 @@ def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
 
 
 def _meant(address: IPAddress) -> IPAddress:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address embedded in an IPv6 address, or None."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64_LOCAL:

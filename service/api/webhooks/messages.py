@@ -1,4 +1,4 @@
-"""What a message to a webhook says: records of a stretch of the log, or that there are none any more."""
+"""Messages to webhooks: the records of a part of the log, or that they are no longer available."""
 
 from datetime import datetime
 from typing import Literal
@@ -22,7 +22,7 @@ class MessageData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     webhook: str
     """Name of the webhook."""
     after_revision: int
-    """The message is about what followed this revision."""
+    """The records follow this revision."""
     revision: int
     """The revision up to which it tells everything, and after which the next message goes on."""
     records: list[BindingChange] = []
@@ -42,28 +42,28 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is delivered next."""
+    """The next records to deliver."""
 
     end: int
-    """The revision with which it ends."""
+    """The revision at which it ends."""
     records: list[BindingChange]
     is_compacted: bool = False
     """Whether records up to the end are lost."""
     at: datetime
-    """When the last of it happened."""
+    """When its last record was committed."""
 
     @property
     def is_sent(self) -> bool:
-        """Whether the receiver hears of it."""
+        """Whether it is sent to the receiver."""
         return self.is_compacted or bool(self.records)
 
     def identifier(self, row: WebhookRow) -> str:
-        """The `webhook-id`, which is another one for each other message."""
+        """The `webhook-id`, which differs for each message."""
         kind = "c" if self.is_compacted else "b"
         return f"msg_{row.uid}_{row.version}_{kind}{row.revision}-{self.end}"
 
     def message(self, row: WebhookRow, cluster: str) -> bytes:
-        """The body of the request."""
+        """Return the body of the request."""
         kind: MessageType = "bindings.compacted" if self.is_compacted else "bindings.changed"
         data = MessageData(
             cluster=cluster,
@@ -76,7 +76,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
-    """The body of a test message."""
+    """Return the body of a test message."""
     data = MessageData(
         cluster=cluster, webhook=row.name, after_revision=row.revision, revision=row.revision
     )
@@ -86,9 +86,9 @@ def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
 def next_batch(
     row: WebhookRow, page: LogPage | Diverged, *, records_max: int, bytes_max: int
 ) -> Batch:
-    """What follows the revision up to which a webhook has everything.
+    """Return what follows the revision up to which a webhook has everything.
 
-    A message that was begun ends where it ended at first, so that its repetition says the same.
+    A message that was begun ends where it ended at first, so that a repetition is identical.
     """
     if isinstance(page, Diverged):
         is_behind = row.revision < page.floor
@@ -123,5 +123,5 @@ def _lost(change: Change, page: LogPage) -> Batch:
 
 
 def _at(page: LogPage, revision: int) -> datetime:
-    """When a revision was committed."""
+    """Return when a revision was committed."""
     return next((each.at for each in page.commits if each.last >= revision), page.head.at)

@@ -1,4 +1,4 @@
-"""Signs one message as Standard Webhooks says, and sends it to the address that was checked."""
+"""Sign a message as Standard Webhooks specifies, and send it to the checked address."""
 
 import asyncio
 import secrets
@@ -18,24 +18,24 @@ from service.settings import Settings, webhook_networks
 
 SECRET_BYTES = 32
 ANSWER_BYTES_MAX = 4 * 1024
-"""How much of an answer is read, at most: nothing in it is of interest."""
+"""How much of an answer is read, at most; its content is not used."""
 _GONE = 410
 
 Result = Literal["acknowledged", "failed"]
 
 
 def new_secret() -> str:
-    """Make a key to sign with."""
+    """Generate a signing key."""
     return "whsec_" + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a message."""
+    """The outcome of a message."""
 
     status: int | None = None
-    """The status that the receiver answered; None if it did not answer."""
+    """The receiver's status, or None if it did not answer."""
     error: str | None = None
-    """Why the message does not count as delivered; None if it does."""
+    """Why the message does not count as delivered, or None if it does."""
 
     @property
     def is_gone(self) -> bool:
@@ -44,19 +44,19 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebhookMeter(Protocol):
-    """What is counted of deliveries."""
+    """Counts deliveries."""
 
     def webhook_sent(self, result: Result) -> None:
-        """Count a message of records."""
+        """Count a message."""
         ...
 
     def webhook_lag(self, seconds: float) -> None:
-        """Note how old the last record of a message was when the receiver acknowledged it."""
+        """Observe how old the last record of a message was when the receiver acknowledged it."""
         ...
 
 
 class Sender:
-    """Sends messages. Nothing that a receiver does takes longer than the setting says, or more memory."""
+    """Sends messages within a time limit and bounded memory, whatever the receiver does."""
 
     def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -66,9 +66,9 @@ class Sender:
         self._opening = asyncio.Lock()
 
     async def send(self, row: WebhookRow, identifier: str, body: bytes) -> Reply:
-        """Send one message, and return what came of it. It raises nothing.
+        """Send one message and return the outcome. Raises nothing.
 
-        `identifier` is the `webhook-id`: a repetition has the same.
+        `identifier` is the `webhook-id`; a repetition has the same.
         """
         seconds = self._settings.webhook_timeout_seconds
         try:
@@ -86,7 +86,7 @@ class Sender:
         return Reply(status=status, error=f"The receiver answered {status}.{also}")
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close open connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -122,9 +122,9 @@ class Sender:
         return answer.status_code
 
     async def _opened(self) -> httpx.AsyncClient:
-        """The client. It keeps no connection, since another host may have the same address.
+        """Return the client. It keeps no connection, since another host may have the same address.
 
-        Certificates are read in a thread, because requests would wait for that.
+        Certificates are loaded in a thread, since that would delay requests.
         """
         async with self._opening:
             if self._client is None:

@@ -73,25 +73,25 @@ class _Estimator:
         return Estimate(_sum(cost, is_lookup), _sum(weight, LOOKUP_WEIGHT), value)
 
     def list(self, node: Node) -> Estimate:
-        given = [self.of(each) for each in node.args]
+        given = [self.of(arg) for arg in node.args]
         count = len(given)
-        items = joined([each.value for each in given]) if given else None
-        content = ITEM_WEIGHT + sum(each.value.weight for each in given)
+        items = joined([part.value for part in given]) if given else None
+        content = ITEM_WEIGHT + sum(part.value.weight for part in given)
         value = Bounds("list", Size(count, count), content, count=count, items=items)
         weight = _STEP_WEIGHT + COPIED_ITEM_WEIGHT * count
         return _total(given, 10, weight, value)
 
     def map(self, node: Node) -> Estimate:
-        given = [self.of(each) for each in node.args]
+        given = [self.of(arg) for arg in node.args]
         keys, values = given[::2], given[1::2]
-        content = ITEM_WEIGHT + sum(each.value.weight for each in given)
+        content = ITEM_WEIGHT + sum(part.value.weight for part in given)
         value = Bounds(
             "" if node.name else "map",
             Size(len(keys), len(keys)),
             content,
-            count=len(keys) + sum(each.value.count for each in values if node.name),
-            items=joined([each.value for each in values]),
-            keys=joined([each.value for each in keys]),
+            count=len(keys) + sum(part.value.count for part in values if node.name),
+            items=joined([part.value for part in values]),
+            keys=joined([part.value for part in keys]),
         )
         if node.name:
             value = value.joined(value.item)
@@ -134,7 +134,7 @@ class _Estimator:
 
     def call(self, node: Node) -> Estimate:
         target = None if node.target is None else self.of(node.target)
-        call = Call(node, target, [self.of(each) for each in node.args])
+        call = Call(node, target, [self.of(arg) for arg in node.args])
         if node.name == "_?_:_":
             return _conditional(call)
         weigh = WEIGHTS.get(node.name)
@@ -163,7 +163,7 @@ def _conditional(call: Call) -> Estimate:
 
 
 def _total(parts: Sequence[Estimate], cost: int, weight: int, value: Bounds) -> Estimate:
-    costs, weights = [each.cost for each in parts], [each.weight for each in parts]
+    costs, weights = [part.cost for part in parts], [part.weight for part in parts]
     return Estimate(_sum(cost, *costs), _sum(weight, *weights), value)
 
 

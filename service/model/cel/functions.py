@@ -39,10 +39,10 @@ def call_cost(call: Call) -> tuple[int, Size | None]:
             sizes.append(size)
     if node.name in _SAME_SIZE:
         return max(costs), None
-    found = sizes[0] if sizes else _size_by_type(node)
-    for each in sizes[1:]:
-        found = found.joined(each)
-    return max(costs), found
+    joint = sizes[0] if sizes else _size_by_type(node)
+    for other in sizes[1:]:
+        joint = joint.joined(other)
+    return max(costs), joint
 
 
 def _size_by_type(node: Node) -> Size:
@@ -76,7 +76,7 @@ def _by_both(of_subject: float, of_other: float, least: int = 0) -> _Cost:
     """Return the cost that grows with the sizes of both texts."""
 
     def cost(call: Call) -> tuple[int, Size | None]:
-        subject, other = [each.value.size.greatest for each in call.given]
+        subject, other = [part.value.size.greatest for part in call.given]
         return capped(_part(subject + least, of_subject) * _part(other, of_other)), None
 
     return cost
@@ -91,14 +91,14 @@ def _resizing(least: Callable[[int], int], greatest: Callable[[int], int]) -> _C
 
     def cost(call: Call) -> tuple[int, Size | None]:
         size = call.given[0].value.size
-        found = Size(capped(least(size.least)), capped(greatest(size.greatest)))
-        return _part(size.greatest, 0.1), found
+        resized = Size(capped(least(size.least)), capped(greatest(size.greatest)))
+        return _part(size.greatest, 0.1), resized
 
     return cost
 
 
 def _comparing_sizes(call: Call) -> tuple[int, Size | None]:
-    return _part(min(each.value.size.greatest for each in call.args), 0.1), None
+    return _part(min(arg.value.size.greatest for arg in call.args), 0.1), None
 
 
 _OVERLOADS: Mapping[str, _Cost] = {

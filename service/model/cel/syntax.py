@@ -73,7 +73,7 @@ class _Reader:
     def node(self, message: bytes) -> Node:
         fields = _fields(message)
         number = fields.get(2, [0])[0]
-        kind = next(each for each in fields if each != 2)
+        kind = next(field for field in fields if field != 2)
         return _READERS[kind](self, number, _fields(fields[kind][0]))
 
     def constant(self, number: int, body: _Fields) -> Node:
@@ -106,12 +106,12 @@ class _Reader:
         return self._types.get(number, "dyn")
 
     def _nodes(self, body: _Fields, number: int) -> tuple[Node, ...]:
-        return tuple([self.node(each) for each in body.get(number, ())])
+        return tuple([self.node(child) for child in body.get(number, ())])
 
     def _entries(self, body: _Fields) -> Iterator[Node]:
-        for each in map(_fields, body.get(2, ())):
-            yield self.node(_one(each, 3)) if 3 in each else Node(CONSTANT, "string", value="")
-            yield self.node(_one(each, 4))
+        for entry in map(_fields, body.get(2, ())):
+            yield self.node(_one(entry, 3)) if 3 in entry else Node(CONSTANT, "string", value="")
+            yield self.node(_one(entry, 4))
 
     def _loop(self, body: _Fields) -> Loop:
         items, start, condition, step, result = (
@@ -143,7 +143,7 @@ def _constant(body: _Fields) -> str | bytes | int | None:
 
 
 def _overloads(message: bytes) -> tuple[str, ...]:
-    return tuple([each.decode() for each in _fields(message).get(3, ())])
+    return tuple([name.decode() for name in _fields(message).get(3, ())])
 
 
 def _type(message: bytes) -> str:
@@ -163,13 +163,13 @@ def _type(message: bytes) -> str:
 
 def _fields(message: bytes) -> _Fields:
     """Return the fields of a message by number, each with its values in their order."""
-    found: _Fields = {}
+    fields: _Fields = {}
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
         value, at = _value(message, at, tag & 7)
-        found.setdefault(tag >> 3, []).append(value)
-    return found
+        fields.setdefault(tag >> 3, []).append(value)
+    return fields
 
 
 def _value(message: bytes, at: int, wire_type: int) -> tuple[Any, int]:

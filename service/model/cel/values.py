@@ -95,35 +95,38 @@ SCALAR = Bounds(size=ONE)
 
 def joined(values: Iterable[Bounds]) -> Bounds:
     """Return bounds that hold for each of some values, or those of a scalar if there are none."""
-    found = list(dict.fromkeys(values))
-    if len(found) <= 1:
-        return found[0] if found else SCALAR
-    kinds = {each.kind for each in found}
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) <= 1:
+        return distinct[0] if distinct else SCALAR
+    kinds = {value.kind for value in distinct}
     return Bounds(
         kinds.pop() if len(kinds) == 1 else "",
-        Size(min(each.size.least for each in found), max(each.size.greatest for each in found)),
-        max(each.weight for each in found),
-        count=max(each.count for each in found),
-        items=_any_of(each.items for each in found),
-        keys=_any_of(each.keys for each in found),
-        fields=_fields_of(found),
+        Size(
+            min(value.size.least for value in distinct),
+            max(value.size.greatest for value in distinct),
+        ),
+        max(value.weight for value in distinct),
+        count=max(value.count for value in distinct),
+        items=_any_of(value.items for value in distinct),
+        keys=_any_of(value.keys for value in distinct),
+        fields=_fields_of(distinct),
     )
 
 
 def _any_of(values: Iterable[Bounds | None]) -> Bounds | None:
-    known = [each for each in values if each is not None]
+    known = [item for item in values if item is not None]
     return joined(known) if known else None
 
 
 def _fields_of(values: Iterable[Bounds]) -> Mapping[str, Bounds] | None:
-    known = [each.fields for each in values if each.fields is not None]
+    known = [value.fields for value in values if value.fields is not None]
     if not known:
         return None
     by_name: dict[str, list[Bounds]] = {}
     for fields in known:
-        for name, each in fields.items():
-            by_name.setdefault(name, []).append(each)
-    return {name: joined(each) for name, each in by_name.items()}
+        for name, value in fields.items():
+            by_name.setdefault(name, []).append(value)
+    return {name: joined(same) for name, same in by_name.items()}
 
 
 def text(longest: int) -> Bounds:
@@ -143,22 +146,22 @@ def bounds_of(value: Any) -> Bounds:
         size = _rounded(len(value))
         return Bounds(size=Size(0, size), weight=ITEM_WEIGHT + size * _CHARACTER_BYTES)
     if isinstance(value, list):
-        return _bounds_of_list([bounds_of(each) for each in value])
+        return _bounds_of_list([bounds_of(item) for item in value])
     if isinstance(value, dict):
-        return _bounds_of_map({name: bounds_of(each) for name, each in value.items()})
+        return _bounds_of_map({name: bounds_of(field) for name, field in value.items()})
     return SCALAR
 
 
 def _bounds_of_list(items: Sequence[Bounds]) -> Bounds:
     size = _rounded(len(items))
-    weight = ITEM_WEIGHT + sum(each.weight for each in items)
+    weight = ITEM_WEIGHT + sum(item.weight for item in items)
     return Bounds("list", Size(0, size), weight, count=size, items=joined(items))
 
 
 def _bounds_of_map(fields: Mapping[str, Bounds]) -> Bounds:
     size = _rounded(len(fields))
     keys = text(max(map(len, fields), default=0))
-    weight = ITEM_WEIGHT + sum(keys.weight + each.weight for each in fields.values())
+    weight = ITEM_WEIGHT + sum(keys.weight + field.weight for field in fields.values())
     return Bounds("map", Size(0, size), weight, count=size, keys=keys, fields=fields)
 
 
@@ -167,9 +170,9 @@ def _rounded(number: int) -> int:
 
 
 def _anything_small() -> Bounds:
-    found = Bounds("map", Size(0, 0), count=1, keys=text(1))
-    found.items = found
-    return found
+    bounds = Bounds("map", Size(0, 0), count=1, keys=text(1))
+    bounds.items = bounds
+    return bounds
 
 
 SMALLEST = _anything_small()

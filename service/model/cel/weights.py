@@ -27,7 +27,7 @@ _UNKNOWN_PATTERN_WEIGHT_MAX = 400
 
 
 def _weighs(call: Call) -> int:
-    return sum(each.value.weight for each in call.given)
+    return sum(part.value.weight for part in call.given)
 
 
 def _text_of(weight: int) -> Bounds:
@@ -51,7 +51,7 @@ def _converting(call: Call) -> CallWeight:
 
 
 def _comparing(call: Call) -> CallWeight:
-    return CallWeight(min(each.value.weight for each in call.given), SCALAR)
+    return CallWeight(min(part.value.weight for part in call.given), SCALAR)
 
 
 def _containing(call: Call) -> CallWeight:
@@ -64,7 +64,7 @@ def _finding(call: Call) -> CallWeight:
 
 
 def _adding(call: Call) -> CallWeight:
-    one, other = (each.value for each in call.args)
+    one, other = (arg.value for arg in call.args)
     value = Bounds(
         one.kind if one.kind == other.kind else "",
         weight=one.weight + other.weight,
@@ -80,12 +80,12 @@ def _adding(call: Call) -> CallWeight:
 
 
 def _item_of(one: Bounds, other: Bounds) -> Bounds | None:
-    lists = [each.item for each in (one, other) if each.items is not None or each.fields]
+    lists = [bounds.item for bounds in (one, other) if bounds.items is not None or bounds.fields]
     return joined(lists) if lists else None
 
 
 def _same(call: Call) -> CallWeight:
-    return CallWeight(0, joined([each.value for each in call.given]))
+    return CallWeight(0, joined([part.value for part in call.given]))
 
 
 def _indexing(call: Call) -> CallWeight:
@@ -146,11 +146,11 @@ def regex_weight(pattern: str) -> int:
     times = 1
     for part in pattern.split("{")[1:]:
         bounds = part.partition("}")[0].split(",")
-        counts = [min(int(each), 1000) for each in bounds if each.isdecimal()]
+        counts = [min(int(bound), 1000) for bound in bounds if bound.isdecimal()]
         times *= max([1, *counts])
     plain = (len(pattern.encode()) + 20) * times * _REGEX_BYTE_WEIGHT
     classes = pattern.lower().count("\\p")
-    repeated = classes and any(each in pattern for each in "{*+")
+    repeated = classes and any(sign in pattern for sign in "{*+")
     weight = min(plain, _REGEX_WEIGHT_MAX) + classes * _UNICODE_CLASS_WEIGHT
     return weight + (_REPEATED_CLASS_WEIGHT if repeated else 0)
 

@@ -68,9 +68,9 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     def arguments_of(self, plugin: str, kind: type[A]) -> A:
         """Return the arguments of a plugin that declares arguments of this type."""
-        found = self.arguments[plugin]
-        assert isinstance(found, kind)
-        return found
+        arguments = self.arguments[plugin]
+        assert isinstance(arguments, kind)
+        return arguments
 
 
 class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
@@ -232,18 +232,18 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     def priority_of(self, class_name: str) -> int | None:
         """Return the value of a priority class, or None if there is no such class."""
-        found = self.priority_class(class_name)
-        return None if found is None else found.value
+        entry = self.priority_class(class_name)
+        return None if entry is None else entry.value
 
     def priority_class(self, name: str) -> PriorityClassEntry | None:
         """Return the priority class of this name, or None."""
-        found = SYSTEM_PRIORITY_CLASSES.get(name, self.priority_classes.get(name))
-        return PriorityClassEntry(value=found) if isinstance(found, int) else found
+        entry = SYSTEM_PRIORITY_CLASSES.get(name, self.priority_classes.get(name))
+        return PriorityClassEntry(value=entry) if isinstance(entry, int) else entry
 
     def default_priority_class(self) -> str | None:
         """The name of the priority class of pods that name none, or None."""
-        for name, found in self.priority_classes.items():
-            if not isinstance(found, int) and found.global_default:
+        for name, entry in self.priority_classes.items():
+            if not isinstance(entry, int) and entry.global_default:
                 return name
         return None
 
@@ -257,7 +257,9 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         """Return the extenders to call about a pod, in their order."""
         for profile in self.profiles:
             if profile.scheduler_name == spec.scheduler_name:
-                return tuple(each for each in profile.extenders if each.is_interested(spec))
+                return tuple(
+                    extender for extender in profile.extenders if extender.is_interested(spec)
+                )
         return ()
 
     def _part(self, own: str | None, documented: str) -> bool:

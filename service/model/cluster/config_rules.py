@@ -111,8 +111,8 @@ def _plugin_set(*checks: TextCheck) -> Rule:
 def _weights_add_up(profile: Record, path: str, problems: Problems) -> None:
     plugins, weights = entries_of(profile.get("plugins")), dict[object, int]()
     for step in ("score", "multiPoint"):
-        for each in items_of(entries_of(plugins.get(step)).get("enabled")):
-            name, weight = entries_of(each).get("name"), entries_of(each).get("weight")
+        for plugin in items_of(entries_of(plugins.get(step)).get("enabled")):
+            name, weight = entries_of(plugin).get("name"), entries_of(plugin).get("weight")
             if isinstance(name, str) and isinstance(weight, int):
                 weights[name] = max(weight, weights.get(name, 0))
     if sum(weights.values()) > _WEIGHTS_MAX:
@@ -162,8 +162,8 @@ def _priority_class(value: object, path: str, problems: Problems) -> None:
 
 def _one_global_default(config: Record, path: str, problems: Problems) -> None:
     first = None
-    for name, each in entries_of(config.get("priorityClasses")).items():
-        if entries_of(each).get("globalDefault") is not True:
+    for name, entry in entries_of(config.get("priorityClasses")).items():
+        if entries_of(entry).get("globalDefault") is not True:
             continue
         if first is not None:
             where = at(key_at(at(path, "priorityClasses"), name), "globalDefault")

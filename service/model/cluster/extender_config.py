@@ -67,8 +67,10 @@ class Extender(Strict, frozen=True, kw_only=True):
         """Return whether the extender is to be called about a pod."""
         if not self.managed_resources:
             return True
-        managed = {each.name for each in self.managed_resources}
-        return any(_names(each, managed) for each in (*spec.containers, *spec.init_containers))
+        managed = {resource.name for resource in self.managed_resources}
+        return any(
+            _names(container, managed) for container in (*spec.containers, *spec.init_containers)
+        )
 
 
 def _names(container: Container, managed: set[str]) -> bool:
@@ -76,7 +78,7 @@ def _names(container: Container, managed: set[str]) -> bool:
     if resources is None:
         return False
     asked = (resources.requests or {}, resources.limits or {})
-    return any(name in managed for each in asked for name in each)
+    return any(name in managed for names in asked for name in names)
 
 
 class ExtenderHosts(msgspec.Struct, frozen=True):
@@ -96,4 +98,4 @@ class ExtenderHosts(msgspec.Struct, frozen=True):
         return f"{host}:{port} is not in MOORAGE_EXTENDER_HOSTS of this server"
 
     def _each(self) -> Iterator[str]:
-        return (each.strip().lower() for each in self.listed.split(","))
+        return (host.strip().lower() for host in self.listed.split(","))

@@ -41,9 +41,9 @@ def seconds_of(duration: str) -> float | None:
     if duration == "0":
         return 0.0
     parts = list(_PART.finditer(duration))
-    if not parts or "".join(each[0] for each in parts) != duration:
+    if not parts or "".join(part[0] for part in parts) != duration:
         return None
-    return sum(float(each[1]) * _SECONDS[each[2]] for each in parts)
+    return sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
 
 
 def _refused(why: str) -> Rule:
@@ -110,8 +110,8 @@ def _asks_something(extender: Record, path: str, problems: Problems) -> None:
 
 def _distinct_resources(extender: Record, path: str, problems: Problems) -> None:
     seen: set[object] = set()
-    for index, each in enumerate(items_of(extender.get("managedResources"))):
-        name = entries_of(each).get("name")
+    for index, resource in enumerate(items_of(extender.get("managedResources"))):
+        name = entries_of(resource).get("name")
         if isinstance(name, str) and name in seen:
             problems.add(f"{path}.managedResources[{index}].name", "is there already", name)
         seen.add(name if isinstance(name, str) else None)

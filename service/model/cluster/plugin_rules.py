@@ -93,8 +93,8 @@ def arguments_rule(arguments: type[Arguments]) -> Rule:
     """Return the rule for a plugin's arguments, as the plugin declares them."""
     given = {**_OF_ALL, **arguments.rules}
     fields = {
-        each.encode_name: given.get(each.encode_name) or _is_of(each.type)
-        for each in msgspec.structs.fields(arguments)
+        field.encode_name: given.get(field.encode_name) or _is_of(field.type)
+        for field in msgspec.structs.fields(arguments)
     }
     each_field, whole = record(fields, also=arguments.checks), _is_of(arguments)
 

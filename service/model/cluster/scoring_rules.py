@@ -21,9 +21,9 @@ HARD_AFFINITY_WEIGHT = whole_number(0, 100)
 
 def _rises(shape: object, path: str, problems: Problems) -> None:
     """Check that utilization rises from point to point."""
-    found = [entries_of(point).get("utilization") for point in items_of(shape)]
-    for index in range(1, len(found)):
-        before, here = found[index - 1], found[index]
+    utilizations = [entries_of(point).get("utilization") for point in items_of(shape)]
+    for index in range(1, len(utilizations)):
+        before, here = utilizations[index - 1], utilizations[index]
         if isinstance(before, int) and isinstance(here, int) and here <= before:
             where = f"{path}[{index}].utilization"
             problems.add(where, "must be greater than that of the point before", here)

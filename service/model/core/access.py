@@ -77,13 +77,13 @@ class Principal(msgspec.Struct, frozen=True):
     @property
     def own(self) -> frozenset[tuple["PrincipalKind", str]]:
         """The kinds and names that can be granted its roles: the user and its groups."""
-        return frozenset({("User", self.name), *(("Group", each) for each in self.groups)})
+        return frozenset({("User", self.name), *(("Group", group) for group in self.groups)})
 
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
         """Return whether it may do this in a namespace, or, for None, in all of them."""
         return any(
-            each.namespace is None or each.namespace == namespace
-            for each in self._that_give(verb, cluster)
+            grant.namespace is None or grant.namespace == namespace
+            for grant in self._that_give(verb, cluster)
         )
 
     def may_somewhere(self, verb: Verb, cluster: str | None = None) -> bool:
@@ -93,12 +93,12 @@ class Principal(msgspec.Struct, frozen=True):
     def namespaces(self, verb: Verb, cluster: str) -> frozenset[str] | None:
         """Return the namespaces of a cluster where it may do this, or None for all."""
         grants = list(self._that_give(verb, cluster))
-        if any(each.namespace is None for each in grants):
+        if any(grant.namespace is None for grant in grants):
             return None
-        return frozenset(each.namespace for each in grants if each.namespace is not None)
+        return frozenset(grant.namespace for grant in grants if grant.namespace is not None)
 
     def _that_give(self, verb: Verb, cluster: str | None) -> Iterable[Grant]:
-        return (each for each in self.grants if each.gives(verb, cluster))
+        return (grant for grant in self.grants if grant.gives(verb, cluster))
 
 
 EVERYBODY = Principal("everybody", (ADMIN,))
@@ -137,7 +137,7 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unknown_roles(self) -> list[str]:
         """The roles among its grants that this version does not know."""
-        return sorted({each.role for each in self.grants} - VERBS_OF.keys())
+        return sorted({grant.role for grant in self.grants} - VERBS_OF.keys())
 
 
 Precondition = Callable[[PrincipalRow | None], None]

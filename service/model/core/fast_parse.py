@@ -92,10 +92,10 @@ def cut(raw: bytes) -> Plain | None:
     if kind is None:
         return None
     first = SPEC
-    metadata, found, body = members.partition(BEFORE_SPEC)
-    if not found:
+    metadata, separator, body = members.partition(BEFORE_SPEC)
+    if not separator:
         first = STATUS
-        metadata, found, body = members.partition(BEFORE_STATUS)
+        metadata, separator, body = members.partition(BEFORE_STATUS)
     return Plain(kind, metadata, first, body[:-1]) if body[-1:] == b"}" else None
 
 

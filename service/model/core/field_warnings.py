@@ -194,7 +194,7 @@ class WarningList:
     def add(self, warnings: FieldWarnings, prefix: str = "") -> None:
         """Add warnings about an object at some path of the request."""
         room = WARNINGS_MAX - len(self._told)
-        self._told += [each.under(prefix) for each in warnings[:room]]
+        self._told += [item.under(prefix) for item in warnings[:room]]
         self._left_out += max(0, len(warnings) - room)
 
     def told(self) -> list[FieldWarning] | msgspec.UnsetType:
@@ -344,20 +344,20 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
 """The ignored fields, by the kind of their object."""
 
 _BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
-    kind: [each for each in IGNORED_FIELDS if each.kind == kind]
-    for kind in dict.fromkeys(each.kind for each in IGNORED_FIELDS)
+    kind: [field for field in IGNORED_FIELDS if field.kind == kind]
+    for kind in dict.fromkeys(field.kind for field in IGNORED_FIELDS)
 }
 
 
 def _names_in(declared: Sequence[IgnoredField]) -> re.Pattern[bytes]:
     """Return a pattern that matches encoded objects with any of the fields."""
-    names = sorted({each.name for each in declared})
+    names = sorted({field.name for field in declared})
     return re.compile(f'"(?:{"|".join(names)})"'.encode())
 
 
 _NAMES = {kind: _names_in(declared) for kind, declared in _BY_KIND.items()}
 _NAMES_OF_PODS = {
-    part: _names_in([each for each in _BY_KIND["Pod"] if each.steps[0] == part])
+    part: _names_in([field for field in _BY_KIND["Pod"] if field.steps[0] == part])
     for part in ("spec", "status")
 }
 
@@ -367,7 +367,7 @@ def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
 
     There is one warning for each declaration, about the first such field of the object.
     """
-    found = []
+    warnings = []
     for declared in _BY_KIND.get(kind, ()):
         places = [
             path
@@ -375,8 +375,8 @@ def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
             if declared.when(value, owner)
         ]
         if places:
-            found.append(_about(declared, places))
-    return tuple(found)
+            warnings.append(_about(declared, places))
+    return tuple(warnings)
 
 
 def warnings_in_members(kind: str, members: bytes) -> tuple[FieldWarning, ...]:
@@ -394,25 +394,25 @@ def warnings_in_part(part: Literal["spec", "status"], encoded: bytes) -> tuple[F
 
 
 def _about(declared: IgnoredField, places: Sequence[str]) -> FieldWarning:
-    found = warning(places[0], declared.code)
+    first = warning(places[0], declared.code)
     if len(places) == 1:
-        return found
-    return msgspec.structs.replace(found, message=f"{found.message} ({len(places)} like it)")
+        return first
+    return msgspec.structs.replace(first, message=f"{first.message} ({len(places)} like it)")
 
 
 def _places(fields: object, steps: Sequence[str], path: str) -> Iterator[tuple[str, object, Json]]:
     """Yield path, value and owner of every field that a path with `[]` and `[*]` leads to."""
     owner = entries_of(fields)
-    name, _, each = steps[0].partition("[")
+    name, _, suffix = steps[0].partition("[")
     here, value = at(path, name), owner.get(name)
-    if each == "*]" and len(steps) == 1:
+    if suffix == "*]" and len(steps) == 1:
         yield from ((key_at(here, key), key, owner) for key in entries_of(value))
-    elif each == "*]":
+    elif suffix == "*]":
         for key, item in entries_of(value).items():
             yield from _places(item, steps[1:], key_at(here, key))
-    elif not each and len(steps) == 1:
+    elif not suffix and len(steps) == 1:
         yield here, value, owner
-    elif not each:
+    elif not suffix:
         yield from _places(value, steps[1:], here)
     else:
         for index, item in enumerate(items_of(value)):

@@ -92,4 +92,6 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def version_of(self, sent: object) -> str:
         """Return the API version of an object that states this one, by default the kind's own."""
-        return next((each for each in self.other_versions if each == sent), self.api_version)
+        return next(
+            (version for version in self.other_versions if version == sent), self.api_version
+        )

@@ -30,13 +30,13 @@ def read_managers(entries: object) -> tuple[Manager, ...]:
     listed = entries if isinstance(entries, list) else []
     return tuple(
         Manager(
-            name=each["manager"],
-            operation=each["operation"],
-            api_version=each["apiVersion"],
-            time=each["time"],
-            fields=frozenset(_decoded(each["fieldsV1"], ())),
+            name=entry["manager"],
+            operation=entry["operation"],
+            api_version=entry["apiVersion"],
+            time=entry["time"],
+            fields=frozenset(_decoded(entry["fieldsV1"], ())),
         )
-        for each in listed
+        for entry in listed
     )
 
 
@@ -44,14 +44,14 @@ def written(managers: Iterable[Manager]) -> list[Json]:
     """Return managers as `metadata.managedFields` shows them."""
     return [
         {
-            "manager": each.name,
-            "operation": each.operation,
-            "apiVersion": each.api_version,
-            "time": each.time,
+            "manager": manager.name,
+            "operation": manager.operation,
+            "apiVersion": manager.api_version,
+            "time": manager.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": _encoded(each.fields),
+            "fieldsV1": _encoded(manager.fields),
         }
-        for each in managers
+        for manager in managers
     ]
 
 

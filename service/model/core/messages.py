@@ -26,7 +26,7 @@ def reword(error: str) -> FieldError:
         message = REQUIRED if match[1].startswith("missing") else "unknown field"
         return FieldError(at(field, match[2]), message)
     if match := _EXPECTED.fullmatch(reason):
-        types = [_TYPES.get(each, each) for each in match[1].split(" | ") if each != "null"]
+        types = [_TYPES.get(name, name) for name in match[1].split(" | ") if name != "null"]
         bound = f" {_BOUNDS[match[2]]} {match[3]}" if match[2] in _BOUNDS else ""
         return FieldError(field, f"must be {' or '.join(types)}{bound}")
     return FieldError(field, reason[:1].lower() + reason[1:])

@@ -77,9 +77,9 @@ def read_metadata(sent: Json, namespace: str) -> Metadata:
 
 def _controller_of(references: object) -> OwnerReference | None:
     """Return the managing owner, the first marked as controller, as in kube-scheduler."""
-    for each in map(entries_of, items_of(references)):
-        if each.get("controller") is True:
-            named = (each.get(field) for field in ("apiVersion", "kind", "name", "uid"))
+    for reference in map(entries_of, items_of(references)):
+        if reference.get("controller") is True:
+            named = (reference.get(field) for field in ("apiVersion", "kind", "name", "uid"))
             return _owner(*(text if isinstance(text, str) else "" for text in named))
     return None
 

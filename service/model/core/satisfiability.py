@@ -66,10 +66,17 @@ def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
         return True
     if "DoesNotExist" in operators:
         return False
-    within = [set(each.values or ()) for each in requirements if each.operator == "In"]
+    within = [
+        set(requirement.values or ())
+        for requirement in requirements
+        if requirement.operator == "In"
+    ]
     if within:
         excluded = {
-            v for each in requirements if each.operator == "NotIn" for v in each.values or ()
+            v
+            for requirement in requirements
+            if requirement.operator == "NotIn"
+            for v in requirement.values or ()
         }
         candidates = set.intersection(*within) - excluded
         return any(_is_between(value, requirements) for value in candidates)
@@ -79,7 +86,7 @@ def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
 
 def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
     """Return whether a value satisfies the requirements that compare numbers."""
-    if not any(each.operator in {"Gt", "Lt"} for each in requirements):
+    if not any(requirement.operator in {"Gt", "Lt"} for requirement in requirements):
         return True
     number = parse_integer(value)
     lowest, highest = _bounds(requirements)

@@ -67,12 +67,12 @@ def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str,
         raise InvalidManifest([FieldError("", "must be an object")]) from None
     if encode(members) != raw:
         members = _respelt_members(raw)
-    found = {name: bytes(member) for name, member in members.items()}
+    decoded = {name: bytes(member) for name, member in members.items()}
     if read is not None:
-        for name, member in found.items():
+        for name, member in decoded.items():
             if name not in read:
                 refuse_unread(name, member)
-    return found
+    return decoded
 
 
 def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
@@ -159,17 +159,17 @@ def _key_count(raw: bytes) -> int:
 
 def _duplicate_key(raw: bytes) -> str:
     """Return the first key that occurs twice in one object, for the message."""
-    found: list[str] = []
+    repeated: list[str] = []
 
     def note(pairs: list[tuple[str, object]]) -> None:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                found.append(key[:64])
+                repeated.append(key[:64])
             seen.add(key)
 
     json.loads(raw, object_pairs_hook=note)
-    return found[0] if found else "unknown"
+    return repeated[0] if repeated else "unknown"
 
 
 def _refuse_scalars(value: object) -> None:

@@ -42,11 +42,11 @@ def declared(
         also: checks across fields.
     """
     fields = msgspec.structs.fields(type_)
-    told = {
+    derived = {
         field.encode_name: _rule(field.type) for field in fields if field.encode_name not in rules
     }
     return record(
-        {**told, **rules},
+        {**derived, **rules},
         required=(*(field.encode_name for field in fields if field.required), *required),
         closed=type_.__struct_config__.forbid_unknown_fields,
         mistakes=mistakes,

@@ -257,7 +257,7 @@ def _nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the known word most like another, or None if that is too long to be a typing error."""
     if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {word.lower(): word for word in known}
     near = get_close_matches(word.lower(), list(by_lower), 1)
     return by_lower[near[0]] if near else None
 

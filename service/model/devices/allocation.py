@@ -48,7 +48,7 @@ def allocation_of(
         grants: the devices, in the order of its requests.
         classes: the classes that its requests name.
     """
-    results = [_result(each) for each in grants]
+    results = [_result(grant) for grant in grants]
     devices = entries_of(entries_of(_decoded(claim).get("spec")).get("devices"))
     config = _config(devices, grants, classes)
     allocation: Json = {"devices": {"results": results, **({"config": config} if config else {})}}
@@ -60,32 +60,33 @@ def allocation_of(
 
 def _result(grant: Grant) -> Json:
     driver, pool, device = grant.device
-    told: Json = {"request": grant.request, "driver": driver, "pool": pool, "device": device}
-    return {**told, "adminAccess": True} if grant.admin_access else told
+    result: Json = {"request": grant.request, "driver": driver, "pool": pool, "device": device}
+    return {**result, "adminAccess": True} if grant.admin_access else result
 
 
 def _config(
     devices: Json, grants: Sequence[Grant], classes: Mapping[str, DeclaredManifest | None]
 ) -> list[Json]:
     """Return the configuration for drivers: each class's once, then the claim's."""
-    met = dict.fromkeys((each.request, each.class_name) for each in grants)
-    found: list[Json] = []
+    met = dict.fromkeys((grant.request, grant.class_name) for grant in grants)
+    configs: list[Json] = []
     for class_name in dict.fromkeys(name for _, name in met):
         requests = [request for request, name in met if name == class_name]
         device_class = classes.get(class_name)
         spec = {} if device_class is None else entries_of(_decoded(device_class).get("spec"))
-        found += [
-            {"source": "FromClass", "requests": requests, **entries_of(each)}
-            for each in items_of(spec.get("config"))
+        configs += [
+            {"source": "FromClass", "requests": requests, **entries_of(config)}
+            for config in items_of(spec.get("config"))
         ]
     known = {name for request, _ in met for name in (request, request.partition("/")[0])}
-    for each in map(entries_of, items_of(devices.get("config"))):
-        named = items_of(each.get("requests"))
+    for config in map(entries_of, items_of(devices.get("config"))):
+        named = items_of(config.get("requests"))
         if not named or not known.isdisjoint(str(name) for name in named):
-            found.append({"source": "FromClaim", **each})
+            configs.append({"source": "FromClaim", **config})
     count = len(items_of(devices.get("requests")))
     return [
-        _for_all(each) if len(items_of(each.get("requests"))) == count else each for each in found
+        _for_all(config) if len(items_of(config.get("requests"))) == count else config
+        for config in configs
     ]
 
 
@@ -123,9 +124,9 @@ def claim_released(claim: DeclaredManifest, pod_uid: str) -> DeclaredManifest:
     def edit(fields: Json) -> None:
         status = part_of(fields, "status")
         left = [
-            each
-            for each in items_of(status.get("reservedFor"))
-            if entries_of(each).get("uid") != pod_uid
+            consumer
+            for consumer in items_of(status.get("reservedFor"))
+            if entries_of(consumer).get("uid") != pod_uid
         ]
         status["reservedFor"] = left
         if not left:
@@ -164,9 +165,9 @@ def claim_keeping_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -
         return sent
     known = consumers_of(stored)
     more = [
-        each
-        for each in items_of(new.get("reservedFor"))
-        if entries_of(each).get("uid") not in known
+        consumer
+        for consumer in items_of(new.get("reservedFor"))
+        if entries_of(consumer).get("uid") not in known
     ]
 
     def edit(fields: Json) -> None:
@@ -221,13 +222,13 @@ def names_for(pod_name: str, pod_claim: str, pod_uid: str) -> Iterable[str]:
     base = f"{pod_name}-{pod_claim}-"[:BASE_LENGTH_MAX]
     for attempt in range(1_000):
         seed = hashlib.sha256(f"{pod_uid}/{pod_claim}/{attempt}".encode()).digest()
-        suffix = "".join(_ALPHABET[each % len(_ALPHABET)] for each in seed[:SUFFIX_LENGTH])
+        suffix = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in seed[:SUFFIX_LENGTH])
         yield base + suffix
 
 
 def consumers_of(claim: DeclaredManifest) -> Mapping[str, str]:
     """Return the names of the pods that a claim is reserved for, by their uids."""
-    return {each.uid: each.name for each in _body(claim).status.reserved_for}
+    return {consumer.uid: consumer.name for consumer in _body(claim).status.reserved_for}
 
 
 def is_allocated(claim: DeclaredManifest) -> bool:

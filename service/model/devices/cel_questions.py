@@ -159,17 +159,17 @@ class OpenQuestions:
 
     def take(self) -> list[Question]:
         """Return the open questions, and begin anew."""
-        found = list(self.open.values())
+        questions = list(self.open.values())
         self.open.clear()
-        return found
+        return questions
 
     def selects(self, text: str, device: Device) -> bool | str | None:
         """Return whether an expression selects a device, an error, or None if it is open."""
         # The usual case must not make a question first.
         key = (text, device.driver, device.content)
-        found: bool | str | None = ANSWERS.get(key)
-        if found is not None:
-            return found
+        answer: bool | str | None = ANSWERS.get(key)
+        if answer is not None:
+            return answer
         question = DeviceQuestion(text, device.driver, device.content)
         return None if self._is_open(key, question) else ANSWERS.get(key)
 

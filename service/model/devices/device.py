@@ -214,12 +214,12 @@ def nodes_of(grants: Iterable[Grant]) -> NodeSelector | None:
 
 
 def _add_new(known: list[NodeSelectorRequirement], more: Iterable[NodeSelectorRequirement]) -> None:
-    for each in more:
+    for requirement in more:
         same = (
-            each.key == one.key
-            and each.operator == one.operator
-            and set(each.values or ()) == set(one.values or ())
+            requirement.key == one.key
+            and requirement.operator == one.operator
+            and set(requirement.values or ()) == set(one.values or ())
             for one in known
         )
         if not any(same):
-            known.append(each)
+            known.append(requirement)

@@ -71,7 +71,7 @@ def _slice(kept: DeclaredObject[ResourceSliceBody]) -> ResourceSlice:
         node_selector=spec.node_selector,
         all_nodes=spec.all_nodes,
         is_known=spec.per_device_node_selection is None and not spec.shared_counters,
-        devices=tuple([_device(each, spec.driver) for each in spec.devices]),
+        devices=tuple([_device(device, spec.driver) for device in spec.devices]),
     )
 
 
@@ -82,7 +82,8 @@ def _device(device: SliceDevice, driver: str) -> Device:
         driver=driver,
         content=msgspec.json.encode(content, order="sorted"),
         attributes={
-            full_name(name, driver): _value(each) for name, each in device.attributes.items()
+            full_name(name, driver): _value(attribute)
+            for name, attribute in device.attributes.items()
         },
         is_shared=bool(device.consumes_counters),
         has_conditions=bool(device.binding_conditions),
@@ -90,13 +91,13 @@ def _device(device: SliceDevice, driver: str) -> Device:
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:
-    told = {
+    values = {
         "int": attribute.number,
         "bool": attribute.truth,
         "string": attribute.string,
         "version": attribute.version,
     }
-    return next((name, value) for name, value in told.items() if value is not None)
+    return next((name, value) for name, value in values.items() if value is not None)
 
 
 def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
@@ -111,9 +112,9 @@ def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
         is_allocated=allocation is not None,
         devices=tuple(
             [
-                DeviceID(each.driver, each.pool, each.device)
-                for each in results
-                if not each.admin_access
+                DeviceID(result.driver, result.pool, result.device)
+                for result in results
+                if not result.admin_access
             ]
         ),
         node_selector=allocation.node_selector if allocation is not None else None,
@@ -133,11 +134,13 @@ def claim_spec(spec: ResourceClaimSpec) -> DeviceClaimSpec:
     """Return the parts of a claim's spec that rules read."""
     devices = spec.devices
     return DeviceClaimSpec(
-        requests=tuple([_alternatives(each) for each in devices.requests]),
+        requests=tuple([_alternatives(request) for request in devices.requests]),
         constraints=tuple(
             [
-                MatchAttribute(attribute=each.match_attribute, requests=frozenset(each.requests))
-                for each in devices.constraints
+                MatchAttribute(
+                    attribute=constraint.match_attribute, requests=frozenset(constraint.requests)
+                )
+                for constraint in devices.constraints
             ]
         ),
     )
@@ -148,7 +151,10 @@ def _alternatives(request: DeviceRequestBody) -> Alternatives:
         exact = request.exactly
         return (_request(request.name, exact, admin_access=exact.admin_access),)
     return tuple(
-        [_request(each.name, each, parent=request.name) for each in request.first_available]
+        [
+            _request(alternative.name, alternative, parent=request.name)
+            for alternative in request.first_available
+        ]
     )
 
 
@@ -171,7 +177,7 @@ def _request(
 
 
 def _expressions(selectors: Iterable[DeviceSelector]) -> tuple[str, ...]:
-    return tuple([each.cel.expression for each in selectors])
+    return tuple([selector.cel.expression for selector in selectors])
 
 
 _GPU = {

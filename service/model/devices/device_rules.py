@@ -72,8 +72,8 @@ def _few_expressions(rule: Rule) -> Rule:
     def checked(value: object, path: str, problems: Problems) -> None:
         length = sum(map(written_out, _expressions_in(value)))
         if length > SELECTORS_LENGTH_MAX:
-            told = f"must have expressions of at most {SELECTORS_LENGTH_MAX} characters in all"
-            problems.add(path, f"{told}; they have {length}")
+            message = f"must have expressions of at most {SELECTORS_LENGTH_MAX} characters in all"
+            problems.add(path, f"{message}; they have {length}")
         else:
             rule(value, path, problems)
 
@@ -82,13 +82,13 @@ def _few_expressions(rule: Rule) -> Rule:
 
 def _expressions_in(value: object) -> Iterator[str]:
     if isinstance(value, list):
-        for each in value:
-            yield from _expressions_in(each)
-    for name, each in entries_of(value).items():
-        if name == "expression" and isinstance(each, str):
-            yield each
+        for item in value:
+            yield from _expressions_in(item)
+    for name, item in entries_of(value).items():
+        if name == "expression" and isinstance(item, str):
+            yield item
         elif name != "config":  # It is the driver's, whatever it says.
-            yield from _expressions_in(each)
+            yield from _expressions_in(item)
 
 
 def _at_most(limit: int, rule: Rule) -> Rule:
@@ -173,8 +173,8 @@ _VALUES = fields_of(DeviceAttribute)
 
 
 def _one_value(attribute: Record, path: str, problems: Problems) -> None:
-    told = [name for name in _VALUES if attribute.get(name) is not None]
-    if len(told) != 1:
+    stated = [name for name in _VALUES if attribute.get(name) is not None]
+    if len(stated) != 1:
         problems.add(path, "must have exactly one of int, bool, string and version")
 
 
@@ -197,10 +197,10 @@ _DEVICE = declared(
 
 
 def _reached_by(slice_spec: Record, path: str, problems: Problems) -> None:
-    told = [name for name in _NODES if slice_spec.get(name) not in (None, False, "")]
-    if len(told) != 1 and not items_of(slice_spec.get("sharedCounters")):
+    stated = [name for name in _NODES if slice_spec.get(name) not in (None, False, "")]
+    if len(stated) != 1 and not items_of(slice_spec.get("sharedCounters")):
         message = f"must have exactly one of {', '.join(_NODES)}"
-        problems.add(path, message, ", ".join(told) or None)
+        problems.add(path, message, ", ".join(stated) or None)
 
 
 def _one_term(slice_spec: Record, path: str, problems: Problems) -> None:
@@ -298,10 +298,10 @@ def _requests_differ(devices: Record, path: str, problems: Problems) -> None:
 
 
 def _names_of(devices: Record) -> Iterator[object]:
-    for each in map(entries_of, items_of(devices.get("requests"))):
-        yield each.get("name")
-        for other in map(entries_of, items_of(each.get("firstAvailable"))):
-            yield f"{each.get('name')}/{other.get('name')}"
+    for request in map(entries_of, items_of(devices.get("requests"))):
+        yield request.get("name")
+        for other in map(entries_of, items_of(request.get("firstAvailable"))):
+            yield f"{request.get('name')}/{other.get('name')}"
 
 
 def _requests_are_there(devices: Record, path: str, problems: Problems) -> None:

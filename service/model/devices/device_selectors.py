@@ -91,11 +91,11 @@ class DeviceSelector:
     def _by_domain(
         self, entries: Json, driver: str, value: Callable[[Json], object]
     ) -> dict[str, Json]:
-        found: dict[str, Json] = {domain: {} for domain in self._domains}
+        attributes: dict[str, Json] = {domain: {} for domain in self._domains}
         for name, entry in entries.items():
             domain, _, identifier = full_name(name, driver).partition("/")
-            found.setdefault(domain, {})[identifier] = value(entry)
-        return found
+            attributes.setdefault(domain, {})[identifier] = value(entry)
+        return attributes
 
 
 @lru_cache(maxsize=_CHECKED_MAX)
@@ -187,19 +187,19 @@ def _numbers(value: object) -> _Precedence:
     """Return a sort key of a version by precedence: a pre-release comes before its release."""
     if not isinstance(value, dict) or VERSION not in value:
         raise ValueError("no such overload")
-    found = _VERSION.fullmatch(_plain(value[VERSION]))
-    if found is None:
+    match = _VERSION.fullmatch(_plain(value[VERSION]))
+    if match is None:
         raise ValueError("no semantic version")
-    parts = found[4].split(".") if found[4] else []
+    parts = match[4].split(".") if match[4] else []
     identifiers = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
     pre = (0, *identifiers) if parts else (1,)
-    return int(found[1]), int(found[2]), int(found[3]), pre
+    return int(match[1]), int(match[2]), int(match[3]), pre
 
 
 def _plain(value: object) -> str:
     """Return the text of a map's entry, which the library wraps."""
-    told = value if isinstance(value, str) else value.value()  # type: ignore[attr-defined]
-    return str(told)
+    text = value if isinstance(value, str) else value.value()  # type: ignore[attr-defined]
+    return str(text)
 
 
 # Both
@@ -241,13 +241,13 @@ def _functions(cel: Any) -> list[Any]:
         "isSemver": (kind.BOOL, is_version),
     }
     on_one: Mapping[str, tuple[Any, Callable[..., Any]]] = {
-        "sign": (kind.INT, lambda each: _compare(each, {QUANTITY: "0"})),
-        "isInteger": (kind.BOOL, lambda each: _nanos(each) % NANO == 0),
+        "sign": (kind.INT, lambda value: _compare(value, {QUANTITY: "0"})),
+        "isInteger": (kind.BOOL, lambda value: _nanos(value) % NANO == 0),
         "asInteger": (kind.INT, _as_integer),
-        "asApproximateFloat": (kind.DOUBLE, lambda each: _nanos(each) / NANO),
-        "major": (kind.INT, lambda each: _numbers(each)[0]),
-        "minor": (kind.INT, lambda each: _numbers(each)[1]),
-        "patch": (kind.INT, lambda each: _numbers(each)[2]),
+        "asApproximateFloat": (kind.DOUBLE, lambda value: _nanos(value) / NANO),
+        "major": (kind.INT, lambda value: _numbers(value)[0]),
+        "minor": (kind.INT, lambda value: _numbers(value)[1]),
+        "patch": (kind.INT, lambda value: _numbers(value)[2]),
     }
     on_two: Mapping[str, tuple[Any, Callable[..., Any]]] = {
         "compareTo": (kind.INT, _compare),

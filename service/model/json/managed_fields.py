@@ -94,26 +94,26 @@ def apply(
     before = _flat(live)
     if not managers:
         managers = (_first(live, before, now),)
-    own = next((each for each in managers if _is(each, manager, "Apply")), None)
-    others = [each for each in managers if each is not own]
+    own = next((entry for entry in managers if _is(entry, manager, "Apply")), None)
+    others = [entry for entry in managers if entry is not own]
     merged = cast("Json", _merge(live, applied, ""))
     changing = _changing(before, _flat(merged))
-    conflicts = [(each, path) for each in others for path in sorted(_met(each.fields, changing))]
+    conflicts = [(other, path) for other in others for path in sorted(_met(other.fields, changing))]
     if conflicts and not force:
         raise FieldManagerConflict(
             [
                 FieldError(
-                    _dotted(path), f"is managed by {each.name} ({each.operation})", each.name
+                    _dotted(path), f"is managed by {other.name} ({other.operation})", other.name
                 )
-                for each, path in conflicts
+                for other, path in conflicts
             ]
         )
     kept = [
-        msgspec.structs.replace(each, fields=each.fields - _met(each.fields, changing))
-        for each in others
+        msgspec.structs.replace(other, fields=other.fields - _met(other.fields, changing))
+        for other in others
     ]
     given_up = (own.fields if own else frozenset()) - entry.fields
-    elsewhere = frozenset().union(*(each.fields for each in kept)) | entry.fields
+    elsewhere = frozenset().union(*(other.fields for other in kept)) | entry.fields
     for path in sorted(given_up - elsewhere, key=len):
         if not any(other[: len(path)] == path for other in elsewhere):
             _remove(merged, path)
@@ -121,7 +121,7 @@ def apply(
     entry = msgspec.structs.replace(entry, fields=entry.fields & there)
     if own is not None and own.fields == entry.fields and merged == live:
         entry = own
-    left = [msgspec.structs.replace(each, fields=each.fields & there) for each in kept]
+    left = [msgspec.structs.replace(other, fields=other.fields & there) for other in kept]
     return Applied(fields=merged, managers=_ordered([entry, *left]))
 
 
@@ -135,8 +135,8 @@ def update(
     if not changed and not gone:
         return managers
     taken = frozenset(changed) | gone
-    left = [msgspec.structs.replace(each, fields=each.fields - taken) for each in managers]
-    own = next((each for each in left if _is(each, manager, "Update")), None)
+    left = [msgspec.structs.replace(entry, fields=entry.fields - taken) for entry in managers]
+    own = next((entry for entry in left if _is(entry, manager, "Update")), None)
     fields = frozenset(changed) | (own.fields if own else frozenset())
     entry = Manager(
         name=manager,
@@ -145,7 +145,7 @@ def update(
         time=now,
         fields=fields,
     )
-    rest = [each for each in left if each is not own]
+    rest = [other for other in left if other is not own]
     return _at_most(_ordered([*rest, entry]), at_most)
 
 
@@ -156,9 +156,9 @@ def _at_most(managers: tuple[Manager, ...], count: int) -> tuple[Manager, ...]:
         return managers
     old = updating[: len(managers) - count + 1]
     one = msgspec.structs.replace(
-        old[-1], name=ANCIENT, fields=frozenset().union(*(each.fields for each in old))
+        old[-1], name=ANCIENT, fields=frozenset().union(*(manager.fields for manager in old))
     )
-    return _ordered([*(each for each in managers if each not in old), one])
+    return _ordered([*(manager for manager in managers if manager not in old), one])
 
 
 def _first(live: Json, before: Mapping[Path, object], now: str) -> Manager:
@@ -171,16 +171,16 @@ def _first(live: Json, before: Mapping[Path, object], now: str) -> Manager:
     )
 
 
-def _is(each: Manager, name: str, operation: Operation) -> bool:
-    return (each.name, each.operation) == (name, operation)
+def _is(manager: Manager, name: str, operation: Operation) -> bool:
+    return (manager.name, manager.operation) == (name, operation)
 
 
 def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
     """Return managers that manage anything: first those that apply, then by time and name."""
     return tuple(
         sorted(
-            (each for each in managers if each.fields),
-            key=lambda each: (each.operation, each.time, each.name),
+            (manager for manager in managers if manager.fields),
+            key=lambda manager: (manager.operation, manager.time, manager.name),
         )
     )
 
@@ -224,8 +224,8 @@ def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, objec
     if path in _NOT_MANAGED:
         return
     if isinstance(value, dict) and value and not at_place(ATOMIC_MAPS, place):
-        for key, each in value.items():
-            yield from _leaves(each, (*path, f"f:{key}"), below(place, key))
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, f"f:{key}"), below(place, key))
         return
     keyed = _keyed(value, place)
     if keyed is None:
@@ -235,8 +235,8 @@ def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, objec
     for key, item in keyed.items():
         yield (*path, key), _ITSELF
         if isinstance(item, dict):
-            for inner, each in item.items():
-                yield from _leaves(each, (*path, key, f"f:{inner}"), below(place, inner))
+            for inner, part in item.items():
+                yield from _leaves(part, (*path, key, f"f:{inner}"), below(place, inner))
 
 
 def _keyed(value: object, place: str) -> dict[str, object] | None:
@@ -244,17 +244,17 @@ def _keyed(value: object, place: str) -> dict[str, object] | None:
     if not isinstance(value, list) or not value:
         return None
     if at_place(APPLY_SETS, place):
-        return {f"v:{_json(each)}": each for each in value}
+        return {f"v:{_json(item)}": item for item in value}
     keys = at_place(APPLY_KEYS, place)
     if not keys:
         return None
-    found: dict[str, object] = {}
+    items: dict[str, object] = {}
     for item in value:
         key = _key_of(item, keys)
-        if key is None or key in found:
+        if key is None or key in items:
             return None
-        found[key] = item
-    return found
+        items[key] = item
+    return items
 
 
 def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
@@ -262,8 +262,8 @@ def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
     if not isinstance(item, dict):
         return None
     said = {key: item.get(key, APPLY_KEY_DEFAULTS.get(key)) for key in keys}
-    values = {key: each for key, each in said.items() if each is not None}
-    if not values or not all(isinstance(each, str | int) for each in values.values()):
+    values = {key: part for key, part in said.items() if part is not None}
+    if not values or not all(isinstance(part, str | int) for part in values.values()):
         return None
     return f"k:{_json(values)}"
 
@@ -274,16 +274,16 @@ def _json(value: object) -> str:
 
 def _refuse_doubles(value: object, path: str, place: str = "") -> None:
     if isinstance(value, dict):
-        for key, each in value.items():
-            _refuse_doubles(each, f"{path}.{key}" if path else key, below(place, key))
+        for key, item in value.items():
+            _refuse_doubles(item, f"{path}.{key}" if path else key, below(place, key))
     elif isinstance(value, list):
         keys = at_place(APPLY_KEYS, place) or ()
-        found = [_key_of(each, keys) for each in value]
-        for index, each in enumerate(value):
-            if found[index] is not None and found[index] in found[:index]:
+        item_keys = [_key_of(item, keys) for item in value]
+        for index, item in enumerate(value):
+            if item_keys[index] is not None and item_keys[index] in item_keys[:index]:
                 message = f"is there twice: {', '.join(keys)} must differ"
                 raise InvalidManifest([FieldError(f"{path}[{index}]", message)])
-            _refuse_doubles(each, f"{path}[{index}]", place)
+            _refuse_doubles(item, f"{path}[{index}]", place)
 
 
 def _merge(live: object, applied: object, place: str) -> object:

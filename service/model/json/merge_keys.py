@@ -136,5 +136,5 @@ def below(place: str, field: str) -> str:
 
 def at_place(table: Mapping[str, T], place: str) -> T | None:
     """Return the entry of a table for a schema path, or None."""
-    found = table.get(place)
-    return table.get(place.rpartition(".")[2]) if found is None else found
+    entry = table.get(place)
+    return table.get(place.rpartition(".")[2]) if entry is None else entry

@@ -101,15 +101,15 @@ class _CopyBudget:
         """
         values = [value]
         while values:
-            each = values.pop()
+            item = values.pop()
             self._items -= 1
-            if isinstance(each, dict):
-                self._bytes -= sum(map(_bytes_of, each))
-                values += each.values()
-            elif isinstance(each, list):
-                values += each
-            elif isinstance(each, str):
-                self._bytes -= _bytes_of(each)
+            if isinstance(item, dict):
+                self._bytes -= sum(map(_bytes_of, item))
+                values += item.values()
+            elif isinstance(item, list):
+                values += item
+            elif isinstance(item, str):
+                self._bytes -= _bytes_of(item)
             if self._items < len(values) or self._bytes < 0:
                 raise invalid(path, "copies too much")
 
@@ -213,8 +213,8 @@ def _copy(document: object, operation: Json, path: str) -> object:
 
 
 def _test(document: object, operation: Json, path: str) -> object:
-    found = _find(document, _pointer(operation, "path", path), path)
-    if not _equal(found, _value(operation, path)):
+    actual = _find(document, _pointer(operation, "path", path), path)
+    if not _equal(actual, _value(operation, path)):
         raise invalid(path, "does not hold: the value is another")
     return document
 

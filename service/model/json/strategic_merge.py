@@ -95,12 +95,12 @@ class _KeyedItems:
     def merge(self, change: Json, path: str) -> None:
         """Merge a change with the first item of its key, or add it; or delete all items of that key."""
         identity = _identity(change[self._key])
-        found = self._places.get(identity)
+        places = self._places.get(identity)
         if change.get(_PATCH) == "delete":
             for place in self._places.pop(identity, ()):
                 del self._items[place]
-        elif found:
-            self._items[found[0]] = strategic_merge_patch(self._items[found[0]], change, path)
+        elif places:
+            self._items[places[0]] = strategic_merge_patch(self._items[places[0]], change, path)
         else:
             self._items[self._next] = strategic_merge_patch({}, change, path)
             self._places[identity] = [self._next]
@@ -137,7 +137,7 @@ def _delete_values(result: Json, patch: Json, path: str) -> None:
                 raise _wrong(_at(path, directive), "must be a list")
             name = directive.removeprefix(_DELETE_FROM)
             gone = set(map(_identity, values))
-            result[name] = [each for each in _list(result.get(name)) if _identity(each) not in gone]
+            result[name] = [item for item in _list(result.get(name)) if _identity(item) not in gone]
 
 
 def _ordered(result: Json, patch: Json, path: str) -> Json:
@@ -146,7 +146,7 @@ def _ordered(result: Json, patch: Json, path: str) -> Json:
         name = directive.removeprefix(_ORDER)
         if directive.startswith(_ORDER) and isinstance(order, list) and name in result:
             key = at_place(PATCH_KEYS, _place_of(path, name))
-            ranks = {_mark(each, key): len(order) - i for i, each in enumerate(reversed(order), 1)}
+            ranks = {_mark(item, key): len(order) - i for i, item in enumerate(reversed(order), 1)}
             items = _list(result[name])
             result[name] = sorted(items, key=partial(_rank, ranks, key, len(order)))
     return result

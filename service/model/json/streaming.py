@@ -103,9 +103,9 @@ class LargeObject:
             yield
 
     def _name(self) -> str:
-        found = self._take(_NAME)
+        quoted = self._take(_NAME)
         try:
-            name = msgspec.json.decode(found[1], type=str)
+            name = msgspec.json.decode(quoted[1], type=str)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise _malformed(self._at) from None
         if name in self.members:
@@ -128,29 +128,29 @@ class LargeObject:
 
     def _one(self, field: str) -> bytes:
         end = self._at + self._item_bytes_max
-        found = _VALUE.match(self._raw, self._at, end)
+        match = _VALUE.match(self._raw, self._at, end)
         if end < len(self._raw) and (
-            self._raw[self._at : self._at + 1] in _OPENING if found is None else found.end() == end
+            self._raw[self._at : self._at + 1] in _OPENING if match is None else match.end() == end
         ):
             message = f"is longer than {self._item_bytes_max} bytes, or has no end"
             raise InvalidManifest([FieldError(field, message)])
-        if found is None:
+        if match is None:
             raise _malformed(self._at)
-        self._at = found.end()
-        return found[0].rstrip(b" \t\r\n")
+        self._at = match.end()
+        return match[0].rstrip(b" \t\r\n")
 
     def _found(self, pattern: re.Pattern[bytes]) -> bool:
-        found = pattern.match(self._raw, self._at)
-        if found is not None:
-            self._at = found.end()
-        return found is not None
+        match = pattern.match(self._raw, self._at)
+        if match is not None:
+            self._at = match.end()
+        return match is not None
 
     def _take(self, pattern: re.Pattern[bytes]) -> re.Match[bytes]:
-        found = pattern.match(self._raw, self._at)
-        if found is None:
+        match = pattern.match(self._raw, self._at)
+        if match is None:
             raise _malformed(self._at)
-        self._at = found.end()
-        return found
+        self._at = match.end()
+        return match
 
 
 def _malformed(at: int) -> MalformedJSON:

@@ -247,8 +247,8 @@ def effects(changes: Sequence[Change]) -> list[Effect]:
     Raises:
         ReplicaMismatch: the changes contradict one another, such as two creations of one object.
     """
-    if len({(each.kind, each.namespace, each.name) for each in changes}) == len(changes):
-        return [_effect_alone(each) for each in changes]
+    if len({(change.kind, change.namespace, change.name) for change in changes}) == len(changes):
+        return [_effect_alone(change) for change in changes]
     existed: dict[ObjectKey, bool] = {}
     exists: dict[ObjectKey, bool] = {}
     last: dict[ObjectKey, int] = {}

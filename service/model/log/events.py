@@ -69,8 +69,11 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows_of(events: Sequence[Event]) -> list[EventRow]:
     """Merge equal events, and return all by their names, in the order of their keys."""
-    found: dict[tuple[str, str], Event] = {}
+    by_identity: dict[tuple[str, str], Event] = {}
     for event in events:
         key = (event.namespace, event.name)
-        found[key] = merged(found[key], event) if key in found else event
-    return [EventRow(name=name, event=found[namespace, name]) for namespace, name in sorted(found)]
+        by_identity[key] = merged(by_identity[key], event) if key in by_identity else event
+    return [
+        EventRow(name=name, event=by_identity[namespace, name])
+        for namespace, name in sorted(by_identity)
+    ]

@@ -50,13 +50,13 @@ def with_readiness(
     taints: tuple[Taint, ...], ready: str, now: str, *, evicting: bool = False
 ) -> tuple[Taint, ...]:
     """Return taints as the condition Ready requires them; `evicting` adds the taint that evicts."""
-    own = [each for each in taints if each.key in READINESS_KEYS]
+    own = [taint for taint in taints if taint.key in READINESS_KEYS]
     if ready == "" or (ready not in TAINT_OF and not own):
         return taints
-    others = [each for each in taints if each.key not in READINESS_KEYS]
+    others = [taint for taint in taints if taint.key not in READINESS_KEYS]
     if ready not in TAINT_OF:
         return tuple(others)
-    kept = [each for each in own if each.effect not in ("NoSchedule", "NoExecute")]
+    kept = [taint for taint in own if taint.effect not in ("NoSchedule", "NoExecute")]
     kept += _one(own, TAINT_OF[ready], "NoSchedule", now, may_add=True)
     kept += _one(own, TAINT_OF[ready], "NoExecute", now, may_add=evicting)
     return taints if set(kept) == set(own) else (*others, *kept)
@@ -65,7 +65,7 @@ def with_readiness(
 def without_condition_taints(node: Node) -> tuple[Taint, ...]:
     """Return a node's taints without those that its conditions require."""
     asked = asked_keys(node)
-    return tuple(each for each in node.taints if each.key not in asked)
+    return tuple(taint for taint in node.taints if taint.key not in asked)
 
 
 def _one(
@@ -82,9 +82,9 @@ def _one(
 
 
 def _with_one(taints: tuple[Taint, ...], key: str, now: str, *, asked: bool) -> tuple[Taint, ...]:
-    wrong = [each for each in taints if each.key == key and each.effect == "NoSchedule"]
+    wrong = [taint for taint in taints if taint.key == key and taint.effect == "NoSchedule"]
     if bool(wrong) == asked:
         return taints
     if asked:
         return (*taints, Taint(key=key, effect="NoSchedule", time_added=now))
-    return tuple(each for each in taints if each not in wrong)
+    return tuple(taint for taint in taints if taint not in wrong)

@@ -58,16 +58,16 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     def with_taints(self, taints: tuple[Taint, ...]) -> "NodeManifest":
         """Return the node with these taints in place of all that it has."""
         fields = self._fields()
-        spec = {n: each for n, each in entries_of(fields.get("spec")).items() if n != "taints"}
-        told = {"taints": list(map(msgspec.to_builtins, taints))} if taints else {}
-        return self._with_fields(fields | {"spec": spec | told})
+        spec = {n: value for n, value in entries_of(fields.get("spec")).items() if n != "taints"}
+        added = {"taints": list(map(msgspec.to_builtins, taints))} if taints else {}
+        return self._with_fields(fields | {"spec": spec | added})
 
     def with_cordon(self, *, unschedulable: bool) -> "NodeManifest":
         """Return the node as one that takes no new pods, or takes them again."""
         fields = self._fields()
         spec = {n: e for n, e in entries_of(fields.get("spec")).items() if n != "unschedulable"}
-        told = {"unschedulable": True} if unschedulable else {}
-        return self._with_fields(fields | {"spec": spec | told})
+        added = {"unschedulable": True} if unschedulable else {}
+        return self._with_fields(fields | {"spec": spec | added})
 
     def with_condition(self, condition: NodeCondition) -> "NodeManifest":
         """Return the node with a condition set in its status."""
@@ -83,9 +83,9 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def readiness(self) -> NodeCondition | None:
         """Return the condition Ready, or None."""
-        found = _ready(entries_of(self._fields().get("status")))
-        told = {name: each for name, each in found.items() if isinstance(each, str)}
-        return msgspec.convert(told, NodeCondition) if "status" in told else None
+        condition = _ready(entries_of(self._fields().get("status")))
+        texts = {name: value for name, value in condition.items() if isinstance(value, str)}
+        return msgspec.convert(texts, NodeCondition) if "status" in texts else None
 
     def _fields(self) -> Json:
         return cast("Json", msgspec.json.decode(b"{" + self.rest + b"}"))
@@ -152,7 +152,7 @@ def _shape(rest: Json) -> NodeShape:
         taints=_convert(spec.get("taints"), tuple[Taint, ...]),
         unschedulable=spec.get("unschedulable") is True,
         images=_convert(status.get("images"), tuple[ContainerImage, ...]),
-        ready=told if isinstance(told := _ready(status).get("status"), str) else "",
+        ready=ready if isinstance(ready := _ready(status).get("status"), str) else "",
         conditions=_others(status),
     )
 
@@ -167,12 +167,12 @@ def _ready(status: Json) -> Json:
 
 def _others(status: Json) -> tuple[tuple[str, str], ...]:
     """Return type and status of each other condition that may ask for a taint."""
-    found: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     for condition in map(entries_of, items_of(status.get("conditions"))):
-        kind, told = condition.get("type"), condition.get("status")
-        if isinstance(kind, str) and kind in TAINT_IF_TRUE and isinstance(told, str):
-            found.setdefault(kind, told)
-    return tuple(found.items())
+        kind, state = condition.get("type"), condition.get("status")
+        if isinstance(kind, str) and kind in TAINT_IF_TRUE and isinstance(state, str):
+            statuses.setdefault(kind, state)
+    return tuple(statuses.items())
 
 
 def _shape_of(manifest: NodeManifest) -> NodeShape:

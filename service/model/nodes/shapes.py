@@ -30,10 +30,10 @@ class NodeShapes:
 
     def find(self, rest: bytes) -> NodeShape | None:
         """Return the shape that is known under these bytes, or None."""
-        found = self._known.get(rest)
-        if found is not None:
+        shape = self._known.get(rest)
+        if shape is not None:
             self._known.move_to_end(rest)
-        return found
+        return shape
 
     def add(self, rest: bytes, shape: NodeShape) -> None:
         """Remember a shape, unless it is too large to be shared by many nodes."""

@@ -203,7 +203,7 @@ def _preferred_data(value: object, path: str, problems: Problems) -> None:
 
 def _few_data_sets(value: object, path: str, problems: Problems) -> None:
     """Check that there are few data sets, each named once, as each is looked up for each node."""
-    entries = [entries_of(each).get("dataSet") for each in items_of(value)]
+    entries = [entries_of(entry).get("dataSet") for entry in items_of(value)]
     most = problems.limits.data_sets_max
     if len(entries) > most:
         problems.add(path, f"must have at most {most} items", len(entries))
@@ -244,8 +244,8 @@ def _few_fallbacks(constraints: object, path: str, problems: Problems) -> None:
     """Check that few constraints may fall back, as each multiplies what a placement has to try."""
     fallbacks = [
         index
-        for index, each in enumerate(items_of(constraints))
-        if entries_of(each).get("whenUnsatisfiable") == "FallbackWhenFull"
+        for index, constraint in enumerate(items_of(constraints))
+        if entries_of(constraint).get("whenUnsatisfiable") == "FallbackWhenFull"
     ]
     most = problems.limits.fallbacks_max
     for index in fallbacks[most:]:

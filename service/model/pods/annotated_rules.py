@@ -128,28 +128,28 @@ def check_merged(spec: Json, annotation: str, problems: Problems) -> None:
     if sent.get(_MODE) == "Replace":
         check_pod_limits(merged, PATH, problems)
         return
-    own, added = (_required_of_nodes(each) for each in (spec, sent))
+    own, added = (_required_of_nodes(rules) for rules in (spec, sent))
     for variant in own.keys() & added.keys():
         message = (
             "cannot be added: the spec has such terms, of which one has to match; use mode Replace"
         )
         problems.add(f"{PATH}.affinity.nodeAffinity.{variant}", message)
-    found = Problems(problems.limits)
-    AFFINITY(merged.get("affinity") or {}, "affinity", found)
+    conflicts = Problems(problems.limits)
+    AFFINITY(merged.get("affinity") or {}, "affinity", conflicts)
     spread_constraints(
-        merged.get("topologySpreadConstraints") or [], "topologySpreadConstraints", found
+        merged.get("topologySpreadConstraints") or [], "topologySpreadConstraints", conflicts
     )
-    CONNECTIONS(merged.get("connections") or [], "connections", found)
-    DATA_AFFINITY(merged.get("dataAffinity") or {}, "dataAffinity", found)
-    check_pod_limits(merged, "", found)
-    for error in found.errors:
+    CONNECTIONS(merged.get("connections") or [], "connections", conflicts)
+    DATA_AFFINITY(merged.get("dataAffinity") or {}, "dataAffinity", conflicts)
+    check_pod_limits(merged, "", conflicts)
+    for error in conflicts.errors:
         field = error.field.partition("[")[0]
         problems.add(f"{PATH}.{field}", f"added to the spec's own: {error.field} {error.message}")
 
 
 def _required_of_nodes(fields: Json) -> Json:
     rules = entries_of(entries_of(fields.get("affinity")).get("nodeAffinity"))
-    return {name: each for name, each in rules.items() if entries_of(each)}
+    return {name: rule for name, rule in rules.items() if entries_of(rule)}
 
 
 def _merged(own: object, added: object, path: str, paths: list[str]) -> object:
@@ -163,7 +163,7 @@ def _merged(own: object, added: object, path: str, paths: list[str]) -> object:
         return added
     fields = entries_of(own)
     return fields | {
-        name: _merged(fields.get(name), each, at(path, name), paths) for name, each in added.items()
+        name: _merged(fields.get(name), rule, at(path, name), paths) for name, rule in added.items()
     }
 
 

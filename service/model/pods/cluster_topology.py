@@ -27,7 +27,7 @@ def counts_other_namespaces(pod: Pod) -> bool:
         *(drawn.required_during_scheduling_required_during_execution or ()),
         *(drawn.required_during_scheduling_ignored_during_execution or ()),
     )
-    return any(each.topology_key == CLUSTER_KEY and _reaches_beyond(each, pod) for each in terms)
+    return any(term.topology_key == CLUSTER_KEY and _reaches_beyond(term, pod) for term in terms)
 
 
 def _reaches_beyond(term: PodAffinityTerm, pod: Pod) -> bool:

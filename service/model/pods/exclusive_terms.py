@@ -51,9 +51,9 @@ def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) 
 def without_tautologies(selector: LabelSelector) -> LabelSelector:
     """Drop the requirements of a namespace selector that Kubernetes makes every namespace meet."""
     kept = tuple(
-        each
-        for each in selector.match_expressions or ()
-        if (each.key, each.operator) != (NAMESPACE_NAME, "Exists")
+        requirement
+        for requirement in selector.match_expressions or ()
+        if (requirement.key, requirement.operator) != (NAMESPACE_NAME, "Exists")
     )
     return LabelSelector(match_labels=selector.match_labels, match_expressions=kept)
 

@@ -81,8 +81,12 @@ def _merge(term: Json, labels: Mapping[str, str], *, elsewhere: bool) -> None:
     selector = term.get("labelSelector")
     if not isinstance(selector, dict):
         return
-    present = [entries_of(each) for each in items_of(selector.get("matchExpressions"))]
-    done = {_shape(each) for each in present if _looks_merged(each)} if elsewhere else set()
+    present = [entries_of(expression) for expression in items_of(selector.get("matchExpressions"))]
+    done = (
+        {_shape(expression) for expression in present if _looks_merged(expression)}
+        if elsewhere
+        else set()
+    )
     merged: list[Json] = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for operator, key in _wanted(term)
@@ -99,16 +103,20 @@ def _is_kept(term: Json, old: Json) -> bool:
         return False
     bare, merged = _split(term)
     old_bare, old_merged = _split(old)
-    return bare == old_bare and all(each in old_merged for each in merged)
+    return bare == old_bare and all(expression in old_merged for expression in merged)
 
 
 def _split(term: Json) -> tuple[object, list[Json]]:
     """Separate a term from the requirements that merging may have added to it."""
     wanted = _wanted(term)
     selector = entries_of(term.get("labelSelector"))
-    present = [entries_of(each) for each in items_of(selector.get("matchExpressions"))]
-    merged = [each for each in present if _looks_merged(each) and _shape(each) in wanted]
-    rest = [each for each in present if each not in merged]
+    present = [entries_of(expression) for expression in items_of(selector.get("matchExpressions"))]
+    merged = [
+        expression
+        for expression in present
+        if _looks_merged(expression) and _shape(expression) in wanted
+    ]
+    rest = [expression for expression in present if expression not in merged]
     bare = term | {"labelSelector": selector | {"matchExpressions": rest}}
     return without_nulls(bare), merged
 

@@ -55,16 +55,16 @@ class _Asked:
         """
         alternatives = items_of(term.get("nodeSelectorTerms"))
         self.terms += not alternatives
-        for each in alternatives or [term.get("preference")]:
-            fields = entries_of(each)
+        for alternative in alternatives or [term.get("preference")]:
+            fields = entries_of(alternative)
             self.expressions += not fields
             self._add_expressions(items_of(fields.get("matchFields")))
             self._add_expressions(items_of(fields.get("matchExpressions")), of_nodes=True)
 
     def _add_constraints(self, spec: Record) -> None:
-        for each in items_of(spec.get("topologySpreadConstraints")):
+        for constraint in items_of(spec.get("topologySpreadConstraints")):
             self.constraints += 1
-            self._add_selectors(entries_of(each))
+            self._add_selectors(entries_of(constraint))
 
     def _add_node_labels(self, labels: Record) -> None:
         self.expressions += len(labels)
@@ -96,9 +96,9 @@ class _Asked:
 
     def _add_expressions(self, expressions: list[object], *, of_nodes: bool = False) -> None:
         self.expressions += len(expressions)
-        for each in map(entries_of, expressions):
-            self.values += len(items_of(each.get("values")))
-            key = each.get("key")
+        for expression in map(entries_of, expressions):
+            self.values += len(items_of(expression.get("values")))
+            key = expression.get("key")
             if of_nodes and isinstance(key, str):
                 self.keys.add(key)
 
@@ -106,18 +106,18 @@ class _Asked:
 def _listed(rules: object) -> Iterator[Record]:
     """Yield the entries of all lists of an affinity, required and preferred."""
     for value in entries_of(rules).values():
-        for each in items_of(value) or [value]:
-            if entries_of(each):
-                yield entries_of(each)
+        for entry in items_of(value) or [value]:
+            if entries_of(entry):
+                yield entries_of(entry)
 
 
 def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
     """Note the limits of a pod that its spec exceeds."""
-    for field, found, name, thing in _counts(_Asked(spec)):
+    for field, count, name, thing in _counts(_Asked(spec)):
         most = getattr(problems.limits, name)
-        if found > most:
-            message = f"has {found} {thing}, over the limit ({name}) of {most}"
-            problems.add(at(path, field), message, found)
+        if count > most:
+            message = f"has {count} {thing}, over the limit ({name}) of {most}"
+            problems.add(at(path, field), message, count)
 
 
 def exceeds(spec: Record, limits: Limits) -> bool:

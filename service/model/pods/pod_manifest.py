@@ -190,16 +190,16 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         """Return the pod with another node nominated for it, or with none."""
         if self.pod.nominated_node_name == node_name:
             return self
-        fields = {k: each for k, each in self.status_fields().items() if k != _NOMINATED}
+        fields = {k: value for k, value in self.status_fields().items() if k != _NOMINATED}
         return self.with_status(fields | {_NOMINATED: node_name} if node_name else fields)
 
     def with_device_claims(self, made: Mapping[str, str]) -> "PodManifest":
         """Return the pod with the names of claims that were made for it, by its own names for them."""
         fields = self.status_fields()
         known = [
-            each
-            for each in map(entries_of, items_of(fields.get(CLAIM_STATUSES)))
-            if each.get("name") not in made
+            entry
+            for entry in map(entries_of, items_of(fields.get(CLAIM_STATUSES)))
+            if entry.get("name") not in made
         ]
         new = [{"name": own, "resourceClaimName": name} for own, name in made.items()]
         return self.with_status(fields | {CLAIM_STATUSES: [*known, *new]})
@@ -267,7 +267,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     def reopened(self) -> "PodManifest":
         """Return a pod that has ended with its node as if it had not."""
         status = without_condition(self.status_fields(), DISRUPTION_TARGET)
-        return self.with_status({n: each for n, each in status.items() if n != "phase"})
+        return self.with_status({n: value for n, value in status.items() if n != "phase"})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
         """Return this update with the nominated node of before, unless it states one."""
@@ -442,13 +442,13 @@ def parse_pod(
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
     plain = cut_any(raw) if isinstance(raw, bytes) else None
-    found = parse_plain_pod(plain, templates) if plain is not None else None
-    if found is None or (name or found.name, namespace or found.namespace) != (
-        found.name,
-        found.namespace,
+    manifest = parse_plain_pod(plain, templates) if plain is not None else None
+    if manifest is None or (name or manifest.name, namespace or manifest.namespace) != (
+        manifest.name,
+        manifest.namespace,
     ):
-        found = _read_any(raw, templates, name, namespace)
-    return found.to_place() if to_place else found
+        manifest = _read_any(raw, templates, name, namespace)
+    return manifest.to_place() if to_place else manifest
 
 
 def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
@@ -463,11 +463,11 @@ def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
     if plain is None or metadata is None or plain.first != SPEC:
         return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
-    found = _find_template(spec + b"}" if separator else status, templates)
-    if found is None:
+    known = _find_template(spec + b"}" if separator else status, templates)
+    if known is None:
         return None
     try:
-        return _manifest(metadata, *found, status=status if separator else None)
+        return _manifest(metadata, *known, status=status if separator else None)
     except msgspec.DecodeError:  # there is more after the status
         return None
 
@@ -497,15 +497,15 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
     if plain.kind not in _OWN_KIND or plain.first != SPEC:
         return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
-    found = _find_template(spec + b"}" if separator else status, templates)
-    if found is None or found[0].exceeds or (found[1] and found[0].spec.scheduling_gates):
+    known = _find_template(spec + b"}" if separator else status, templates)
+    if known is None or known[0].exceeds or (known[1] and known[0].spec.scheduling_gates):
         return None
     metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
-    if metadata is None or (found[0].group is not None and POD_GROUP_LABEL in metadata.labels):
+    if metadata is None or (known[0].group is not None and POD_GROUP_LABEL in metadata.labels):
         return None
     if separator and not _is_known_status(status, templates.limits):
         return None
-    return _manifest(metadata, *found, status=status if separator else None)
+    return _manifest(metadata, *known, status=status if separator else None)
 
 
 def _is_known_status(raw: bytes, limits: Limits) -> bool:

@@ -120,8 +120,8 @@ def container_requests(
 
 def requirements(spec: PodSpec) -> object:
     """Return all requests and limits of a pod, to compare them."""
-    each = (*spec.containers, *spec.init_containers)
-    return [container.resources for container in each], spec.resources
+    containers = (*spec.containers, *spec.init_containers)
+    return [container.resources for container in containers], spec.resources
 
 
 def is_sidecar(container: Container) -> bool:

@@ -109,11 +109,13 @@ def _of_nodes(spec: PodSpec, rules: NodeAffinity) -> Iterator[FieldWarning]:
     if allowed == []:
         message = "can never hold: no node can satisfy both of its required rules"
         yield FieldWarning(_NODE, RULE_NEVER_HOLDS, message)
-    for index, each in enumerate(rules.preferred_during_scheduling_ignored_during_execution or ()):
-        told = _why_idle(each.preference, allowed, selected)
-        if told:
+    for index, preferred in enumerate(
+        rules.preferred_during_scheduling_ignored_during_execution or ()
+    ):
+        reason = _why_idle(preferred.preference, allowed, selected)
+        if reason:
             path = f"{_NODE}.{_PREFERRED}[{index}].preference"
-            yield FieldWarning(path, RULE_NEVER_MATTERS, told)
+            yield FieldWarning(path, RULE_NEVER_MATTERS, reason)
 
 
 def _terms_that_cannot_match(selector: NodeSelector, selected: Sequence[Requirement]) -> list[int]:
@@ -180,10 +182,13 @@ def _implies(
     terms: Sequence[NodeSelectorTerm], selected: Sequence[Requirement], preference: NodeSelectorTerm
 ) -> bool:
     """Return whether all that a preference asks for is required word by word."""
-    required = [*selected, *(each for term in terms for each in term.match_expressions or ())]
-    fields = [each for term in terms for each in term.match_fields or ()]
-    return all(each in required for each in preference.match_expressions or ()) and all(
-        each in fields for each in preference.match_fields or ()
+    required = [
+        *selected,
+        *(expression for term in terms for expression in term.match_expressions or ()),
+    ]
+    fields = [field for term in terms for field in term.match_fields or ()]
+    return all(expression in required for expression in preference.match_expressions or ()) and all(
+        field in fields for field in preference.match_fields or ()
     )
 
 
@@ -221,8 +226,10 @@ def _of_anti_affinity(rules: PodAffinity) -> Iterator[FieldWarning]:
 
 
 def _of_preferred(path: str, rules: PodAffinity) -> Iterator[FieldWarning]:
-    for index, each in enumerate(rules.preferred_during_scheduling_ignored_during_execution or ()):
-        if not _can_select(each.pod_affinity_term):
+    for index, preferred in enumerate(
+        rules.preferred_during_scheduling_ignored_during_execution or ()
+    ):
+        if not _can_select(preferred.pod_affinity_term):
             message = "prefers nothing, since no pod can be selected by the term"
             where = f"{path}.{_PREFERRED}[{index}].podAffinityTerm"
             yield FieldWarning(where, RULE_NEVER_MATTERS, message)
@@ -240,7 +247,7 @@ def _can_select(term: PodAffinityTerm) -> bool:
 
 def _repeated(required: Sequence[_Placed]) -> Iterator[FieldWarning]:
     for index, (path, term) in enumerate(required):
-        earlier = next((each.path for each in required[:index] if each.term == term), None)
+        earlier = next((placed.path for placed in required[:index] if placed.term == term), None)
         if earlier is not None:
             yield FieldWarning(path, RULE_NEVER_MATTERS, f"repeats {earlier}")
 
@@ -251,7 +258,7 @@ def _contradictions(attracting: PodAffinity, repelling: PodAffinity) -> Iterator
     for path, term in _required(_ANTI_AFFINITY, repelling):
         if term.max_per_domain is not None or not _can_select(term):
             continue
-        opposite = next((each.path for each in wanted if _same_scope(each.term, term)), None)
+        opposite = next((placed.path for placed in wanted if _same_scope(placed.term, term)), None)
         if opposite is not None:
             message = (
                 f"contradicts {opposite}: at most the first of such pods can be placed, where no pod is "

@@ -153,7 +153,7 @@ class WorkloadBody(Partial, frozen=True, kw_only=True):
 
     def pod_group(self, name: str) -> WorkloadPodGroup | None:
         """Return the pod group of this name, or None."""
-        return next((each for each in self.spec.pod_groups if each.name == name), None)
+        return next((group for group in self.spec.pod_groups if group.name == name), None)
 
 
 def _exactly_one(policy: Record, path: str, problems: Problems) -> None:

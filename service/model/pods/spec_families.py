@@ -1,4 +1,4 @@
-"""SpecFamilies of specs: those of one owner's pods, which differ only in names.
+"""Specs of one owner's pods, which differ only in names: a family of specs.
 
 The controller of StatefulSets names the claims of each pod after it, and writes the pod's name into
 `hostname`, too, which scheduling does not read. The controller of DaemonSets writes the node's name

@@ -56,8 +56,8 @@ def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
     """Return the claim that was made for each claim template in the pod's spec."""
     return tuple(
         [
-            (cast("str", each["name"]), cast("str | None", each.get("resourceClaimName")))
-            for each in map(entries_of, items_of(status.get(CLAIM_STATUSES)))
+            (cast("str", entry["name"]), cast("str | None", entry.get("resourceClaimName")))
+            for entry in map(entries_of, items_of(status.get(CLAIM_STATUSES)))
         ]
     )
 

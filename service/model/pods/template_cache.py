@@ -189,7 +189,7 @@ class SpecFamilies:
     @property
     def sizes(self) -> list[int]:
         """The bytes of each family, the least recently used first."""
-        return [each.size for each in self._known.values()]
+        return [family.size for family in self._known.values()]
 
     @property
     def members(self) -> int:
@@ -206,9 +206,9 @@ class SpecFamilies:
             return None
         self._known.move_to_end(cut.parts)
         spec_json = family.spec_json(cut.names)
-        found = self._members.get(spec_json)
-        if found is not None:
-            return family.template(found, spec_json, family.claims)
+        spec = self._members.get(spec_json)
+        if spec is not None:
+            return family.template(spec, spec_json, family.claims)
         names = _known_names(cut)
         if names is None:
             return None
@@ -300,10 +300,10 @@ class TemplateCache:
         template = self.find(spec_json) or build_template(spec, spec_json)
         if stored and exceeds(spec, self.limits):
             template = replace(template, exceeds=True)
-        for each in dict.fromkeys((sent, spec_json)):
-            self._remember(each, template)
+        for encoded in dict.fromkeys((sent, spec_json)):
+            self._remember(encoded, template)
             if not template.exceeds:
-                self.families.add(each, template)
+                self.families.add(encoded, template)
         return template
 
     def of(self, spec: Json) -> PodTemplate:
@@ -322,9 +322,9 @@ class TemplateCache:
             return template
         entry = self._entries.get(template.spec_json)
         variant = (elsewhere, *map(labels.get, template.label_keys))
-        found = entry.created.get(variant) if entry is not None else None
-        if found is not None:
-            return found
+        known = entry.created.get(variant) if entry is not None else None
+        if known is not None:
+            return known
         spec = template.decoded()
         merge_label_keys(spec, labels, elsewhere=elsewhere)
         merged = self.of(spec)
@@ -340,9 +340,9 @@ class TemplateCache:
             InvalidManifest: it contradicts what is added to it.
         """
         entry = self._entries.get(template.spec_json)
-        found = entry.created.get((amendment,)) if entry is not None else None
-        if found is not None:
-            return found
+        known = entry.created.get((amendment,)) if entry is not None else None
+        if known is not None:
+            return known
         spec = template.decoded()
         amendment.amend(spec)
         amended = self.find(encode(spec))
@@ -370,9 +370,9 @@ class TemplateCache:
             InvalidManifest: they do not.
         """
         entry = self._entries.get(template.spec_json)
-        found = entry.created.get((annotation,)) if entry is not None else None
-        if found is not None and (checked or not found.exceeds):
-            return found
+        known = entry.created.get((annotation,)) if entry is not None else None
+        if known is not None and (checked or not known.exceeds):
+            return known
         if not checked:
             problems = Problems(self.limits)
             check_merged(template.decoded(), annotation, problems)

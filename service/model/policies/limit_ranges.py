@@ -93,8 +93,8 @@ class ContainerDefaults(msgspec.Struct, frozen=True):
     def amend(self, spec: Json) -> None:
         """Apply the defaults to the containers of a valid spec in place. Idempotent."""
         for field in ("containers", "initContainers"):
-            for each in items_of(spec.get(field)):
-                container = entries_of(each)
+            for entry in items_of(spec.get(field)):
+                container = entries_of(entry)
                 sent = entries_of(container.get("resources"))
                 own = {name: entries_of(sent.get(name)) for name in ("limits", "requests")}
                 full = {
@@ -107,9 +107,9 @@ class ContainerDefaults(msgspec.Struct, frozen=True):
 
 def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
     """Return the amendment that a limit range makes to containers, or None."""
-    items = [each for each in body.spec.limits if each.type == CONTAINER]
-    limits = {name: sent for each in items for name, sent in each.limits.items()}
-    requests = {name: sent for each in items for name, sent in each.requests.items()}
+    items = [item for item in body.spec.limits if item.type == CONTAINER]
+    limits = {name: sent for item in items for name, sent in item.limits.items()}
+    requests = {name: sent for item in items for name, sent in item.requests.items()}
     if not limits and not requests:
         return None
     return ContainerDefaults(tuple(limits.items()), tuple(requests.items()))
@@ -118,10 +118,10 @@ def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
 def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
     """Yield the bounds of a limit range that a pod exceeds, each with the pod's field."""
     return [
-        told
+        message
         for item in body.spec.limits
         for use in _uses(spec, item.type)
-        for told in (*_too_little(use, item), *_too_much(use, item), *_too_far_apart(use, item))
+        for message in (*_too_little(use, item), *_too_much(use, item), *_too_far_apart(use, item))
     ]
 
 
@@ -129,12 +129,12 @@ def claim_violations(requests: Quantities, body: LimitRangeBody) -> list[str]:
     """Yield the bounds of a limit range that a claim exceeds."""
     stated = _Stated(requests)
     use = _Use(CLAIM, "spec.resources.", stated, _Stated({}))
-    found: list[str] = []
+    messages: list[str] = []
     for item in body.spec.limits:
         if item.type == CLAIM:
-            found += _too_little(use, item)
-            found += _too_large(use, item)
-    return found
+            messages += _too_little(use, item)
+            messages += _too_large(use, item)
+    return messages
 
 
 class _Stated:
@@ -170,15 +170,15 @@ def _uses(spec: PodSpec, type_: str) -> Iterator[_Use]:
 
 
 def _uses_of_containers(field: str, containers: Iterable[Container]) -> Iterator[_Use]:
-    for index, each in enumerate(containers):
-        requests = each.resources.requests if each.resources else None
-        limits = each.resources.limits if each.resources else None
+    for index, container in enumerate(containers):
+        requests = container.resources.requests if container.resources else None
+        limits = container.resources.limits if container.resources else None
         path = f"spec.{field}[{index}].resources."
         yield _Use(CONTAINER, path, _Stated(requests or {}), _Stated(limits or {}))
 
 
 def _summed(nanos: Mapping[str, int]) -> _Stated:
-    return _Stated({name: format_amount(name, each) for name, each in nanos.items()})
+    return _Stated({name: format_amount(name, amount) for name, amount in nanos.items()})
 
 
 def _too_little(use: _Use, item: LimitRangeItem) -> Iterator[str]:
@@ -187,8 +187,8 @@ def _too_little(use: _Use, item: LimitRangeItem) -> Iterator[str]:
         if name not in use.requests.nanos:
             yield use.told("request", name, f"{rule}.  No request is specified")
         elif use.requests.nanos[name] < bound:
-            told = f"{rule}, but request is {use.requests.text[name]}"
-            yield use.told("request", name, told)
+            message = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, message)
         elif use.limits.nanos.get(name, bound) < bound:
             yield use.told("limit", name, f"{rule}, but limit is {use.limits.text[name]}")
 
@@ -201,8 +201,8 @@ def _too_much(use: _Use, item: LimitRangeItem) -> Iterator[str]:
         elif use.limits.nanos[name] > bound:
             yield use.told("limit", name, f"{rule}, but limit is {use.limits.text[name]}")
         elif use.requests.nanos.get(name, bound) > bound:
-            told = f"{rule}, but request is {use.requests.text[name]}"
-            yield use.told("request", name, told)
+            message = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, message)
 
 
 def _too_large(use: _Use, item: LimitRangeItem) -> Iterator[str]:
@@ -212,8 +212,8 @@ def _too_large(use: _Use, item: LimitRangeItem) -> Iterator[str]:
         if name not in use.requests.nanos:
             yield use.told("request", name, f"{rule}.  No request is specified")
         elif use.requests.nanos[name] > bound:
-            told = f"{rule}, but request is {use.requests.text[name]}"
-            yield use.told("request", name, told)
+            message = f"{rule}, but request is {use.requests.text[name]}"
+            yield use.told("request", name, message)
 
 
 def _too_far_apart(use: _Use, item: LimitRangeItem) -> Iterator[str]:
@@ -225,5 +225,5 @@ def _too_far_apart(use: _Use, item: LimitRangeItem) -> Iterator[str]:
         elif not limit:
             yield use.told("limit", name, f"{rule}, but no limit is specified or limit is 0")
         elif limit * NANO > request * parse_quantity(sent):
-            told = f"{rule}, but provided ratio is {limit / request:f}"
-            yield use.told("limit", name, told)
+            message = f"{rule}, but provided ratio is {limit / request:f}"
+            yield use.told("limit", name, message)

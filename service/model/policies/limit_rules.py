@@ -113,8 +113,8 @@ def _nanos(item: Record, field: str) -> Iterator[tuple[str, int]]:
 
 def _types_differ(spec: Record, path: str, problems: Problems) -> None:
     seen = set()
-    for index, each in enumerate(items_of(spec.get("limits"))):
-        type_ = entries_of(each).get("type")
+    for index, item in enumerate(items_of(spec.get("limits"))):
+        type_ = entries_of(item).get("type")
         if isinstance(type_, str) and type_ in seen:
             problems.add(f"{at(path, 'limits')}[{index}].type", "is there already", type_)
         seen.add(type_ if isinstance(type_, str) else None)

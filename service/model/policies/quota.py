@@ -95,7 +95,9 @@ def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
     return PodCharge(
         amounts={"pods": NANO, COUNT_PODS: NANO} | _named(requests, limits),
         best_effort=not any(
-            each.get(resource) for each in (requests, limits) for resource in ("cpu", "memory")
+            amounts.get(resource)
+            for amounts in (requests, limits)
+            for resource in ("cpu", "memory")
         ),
         bounded=spec.active_deadline_seconds is not None,
         priority_class=spec.priority_class_name,

@@ -124,8 +124,8 @@ def _ship(spec: Json) -> None:
     """Put shipped names and the default operator into a valid spec in place. Idempotent."""
     if scopes := items_of(spec.get("scopes")):
         spec["scopes"] = [shipped_scope(cast("str", scope)) for scope in scopes]
-    for each in items_of(entries_of(spec.get("scopeSelector")).get("matchExpressions")):
-        expression = entries_of(each)
+    for item in items_of(entries_of(spec.get("scopeSelector")).get("matchExpressions")):
+        expression = entries_of(item)
         expression["scopeName"] = shipped_scope(cast("str", expression["scopeName"]))
         expression.setdefault("operator", "Exists")
 

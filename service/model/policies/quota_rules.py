@@ -108,21 +108,21 @@ def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
         if isinstance(scope, str):
             yield f"scopes[{index}]", scope
     selector = entries_of(spec.get("scopeSelector"))
-    for index, each in enumerate(items_of(selector.get("matchExpressions"))):
-        scope = entries_of(each).get("scopeName")
+    for index, expression in enumerate(items_of(selector.get("matchExpressions"))):
+        scope = entries_of(expression).get("scopeName")
         if isinstance(scope, str):
             yield f"scopeSelector.matchExpressions[{index}].scopeName", scope
 
 
 def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
     """Check that scopes do not exclude each other, and apply to the limited resources."""
-    found = list(scopes_of(spec))
-    present = {scope for _, scope in found}
+    scopes = list(scopes_of(spec))
+    present = {scope for _, scope in scopes}
     for one, other in _CONFLICTS:
         if {one, other} <= present:
             problems.add(at(path, "scopes"), f"conflicting scopes: {one} and {other}")
     resources = entries_of(spec.get("hard"))
-    for where, scope in found:
+    for where, scope in scopes:
         fitting = {"pods", *OPPORTUNITY} | (set() if scope == "BestEffort" else COMPUTE)
         for resource in resources:
             if scope in SCOPES and resource not in fitting:

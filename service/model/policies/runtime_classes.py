@@ -139,16 +139,18 @@ def _amounts(
 
 def _merged(own: list[object], added: tuple[Toleration, ...]) -> list[object]:
     """Merge tolerations; if one tolerates all that another one does, only the wider one stays."""
-    both = [(each, msgspec.convert(without_nulls(each), Toleration)) for each in own]
-    both += [(msgspec.to_builtins(each), each) for each in added]
+    both = [
+        (toleration, msgspec.convert(without_nulls(toleration), Toleration)) for toleration in own
+    ]
+    both += [(msgspec.to_builtins(toleration), toleration) for toleration in added]
     kept: list[tuple[object, Toleration]] = []
-    for index, (sent, each) in enumerate(both):
+    for index, (sent, toleration) in enumerate(both):
         before, after = kept, both[index + 1 :]
-        if any(_tolerates_all(other, each) for _, other in before):
+        if any(_tolerates_all(other, toleration) for _, other in before):
             continue
-        if any(other != each and _tolerates_all(other, each) for _, other in after):
+        if any(other != toleration and _tolerates_all(other, toleration) for _, other in after):
             continue
-        kept.append((sent, each))
+        kept.append((sent, toleration))
     return [sent for sent, _ in kept]
 
 

@@ -15,8 +15,8 @@ from service.model.workloads.disruption_budget import POD_DISRUPTION_BUDGET
 from service.model.workloads.owners import WORKLOADS
 
 DECLARED_KINDS: Mapping[str, KindSpec] = {
-    each.kind: each
-    for each in (
+    spec.kind: spec
+    for spec in (
         *WORKLOADS,
         POD_DISRUPTION_BUDGET,
         *VOLUME_KINDS,
@@ -31,7 +31,7 @@ DECLARED_KINDS: Mapping[str, KindSpec] = {
 """By kind, in the order in which lists of kinds show them."""
 
 EVERYBODYS = frozenset(
-    {"Node", CLUSTER_KIND, *(each.kind for each in DECLARED_KINDS.values() if each.is_public)}
+    {"Node", CLUSTER_KIND, *(spec.kind for spec in DECLARED_KINDS.values() if spec.is_public)}
 )
 """The kinds whose objects every reader of a part of the cluster can see."""
 _NAMESPACE = "Namespace"

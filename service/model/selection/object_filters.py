@@ -32,16 +32,21 @@ class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
     def required(self, field: str) -> str | None:
         """Return the only value that a field may have, or None."""
         return next(
-            (each.value for each in self.fields if each.wanted and each.field == field), None
+            (
+                requirement.value
+                for requirement in self.fields
+                if requirement.wanted and requirement.field == field
+            ),
+            None,
         )
 
     def passes(self, manifest: Subject) -> bool:
         """Return whether an object passes the filter."""
         if self.labels is not None and not matches(self.labels, manifest.labels):
             return False
-        for each in self.fields:
-            value = OBJECT_FIELDS[each.field].of_manifest(manifest)
-            if (value == each.value) is not each.wanted:
+        for requirement in self.fields:
+            value = OBJECT_FIELDS[requirement.field].of_manifest(manifest)
+            if (value == requirement.value) is not requirement.wanted:
                 return False
         return not self.uses_namespace_selector or _uses_namespace_selector(manifest)
 

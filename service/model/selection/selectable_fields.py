@@ -113,7 +113,7 @@ _POD, _NODE = frozenset({PodManifest.kind}), frozenset({NodeManifest.kind})
 _NAMESPACED = frozenset(
     {
         *("Pod", "ResourceQuota", "PodGroup"),
-        *(each.kind for each in DECLARED_KINDS.values() if each.namespaced),
+        *(spec.kind for spec in DECLARED_KINDS.values() if spec.namespaced),
     }
 )
 _ALL = frozenset(STORED_KINDS)
@@ -146,9 +146,9 @@ _Reader = tuple[str, Callable[[Subject], str]]
 
 def _changing(kind: str) -> tuple[_Reader, ...]:
     return tuple(
-        (name, each.of_manifest)
-        for name, each in OBJECT_FIELDS.items()
-        if each.may_change and kind in each.kinds
+        (name, field.of_manifest)
+        for name, field in OBJECT_FIELDS.items()
+        if field.may_change and kind in field.kinds
     )
 
 

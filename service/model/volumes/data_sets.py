@@ -80,13 +80,13 @@ def nodes_with(spec: DataSetSpec) -> NodeSelector:
     """Return a selector of the nodes that have the data."""
     by_name = NodeSelectorRequirement(key="metadata.name", operator="In", values=spec.nodes)
     domains = [
-        NodeSelectorRequirement(key=each.key, operator="In", values=each.values)
-        for each in spec.domains
+        NodeSelectorRequirement(key=domain.key, operator="In", values=domain.values)
+        for domain in spec.domains
     ]
     return NodeSelector(
         node_selector_terms=(
             *([NodeSelectorTerm(match_fields=(by_name,))] if spec.nodes else ()),
-            *(NodeSelectorTerm(match_expressions=(each,)) for each in domains),
+            *(NodeSelectorTerm(match_expressions=(requirement,)) for requirement in domains),
         )
     )
 
@@ -96,5 +96,5 @@ def data_sets_of(spec: PodSpec) -> frozenset[str]:
     wanted = spec.data_affinity
     if wanted is None:
         return frozenset()
-    required = [each.data_set for each in wanted.required]
-    return frozenset((*required, *(each.data_set for each in wanted.preferred)))
+    required = [data.data_set for data in wanted.required]
+    return frozenset((*required, *(data.data_set for data in wanted.preferred)))

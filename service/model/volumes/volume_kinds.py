@@ -376,7 +376,7 @@ def _storage_class(kept: DeclaredObject[StorageClassBody]) -> StorageClass:
 
 
 def _topology(term: TopologySelectorTerm) -> Topology:
-    return tuple((each.key, each.values) for each in term.match_label_expressions)
+    return tuple((expression.key, expression.values) for expression in term.match_label_expressions)
 
 
 def _csi_node(kept: DeclaredObject[CSINodeBody]) -> CSINode:

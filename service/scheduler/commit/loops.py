@@ -50,7 +50,6 @@ class Loops(dict[str, ClusterLoop]):
 
     @override
     def clear(self) -> None:
-        """Remove the loops of all clusters."""
         super().clear()
         self._names.clear()
         self._awake.clear()

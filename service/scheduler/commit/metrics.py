@@ -149,7 +149,7 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
             if not intent.dry_run:
                 tried = _attempts_of_request(intent, outcome, replica)
                 placed = sum(result.outcome == "Placed" for result in outcome.results)
-                scheduled.append((placed, now - ticket.asked))
+                scheduled.append((placed, now - ticket.arrived))
         elif isinstance(intent, PlacePending) and isinstance(outcome, PendingAnswer):
             tried = _attempts_of_queue(outcome, replica)
         for attempt in tried:

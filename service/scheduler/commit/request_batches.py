@@ -52,7 +52,7 @@ class Ticket(msgspec.Struct, eq=False):
     """When the request times out, in the clock's monotonic seconds."""
     idempotency: Idempotency[Any] | None
     future: asyncio.Future[Answer]
-    asked: float = 0.0
+    arrived: float = 0.0
     """When the request arrived, in the clock's monotonic seconds."""
     caller: AuditedCaller = ITSELF
     """The caller recorded in the audit."""

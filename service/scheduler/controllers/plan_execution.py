@@ -111,7 +111,7 @@ class PlanController(SweepController):
     @override
     def _intent(self) -> AdvancePlans:
         found_moves, self._found = self._found, ()
-        return AdvancePlans(clock=self.lease.database_time, found=found_moves)
+        return AdvancePlans(clock=self.lease.database_time, found_moves=found_moves)
 
     @override
     def _due_after(self, answer: Answer) -> datetime | None:

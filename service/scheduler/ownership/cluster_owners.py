@@ -126,7 +126,7 @@ class ClusterOwners:
         Raises:
             StorageUnavailable: the database cannot be reached.
         """
-        clusters = await self._store.workers.announce(self._servers, self.own, self._name, seconds)
+        clusters = await self._store.workers.register(self._servers, self.own, self._name, seconds)
         return {
             name: number
             for name, number in clusters.items()
@@ -140,7 +140,7 @@ class ClusterOwners:
             StorageUnavailable: the database cannot be reached.
         """
         clusters = await self.announce(seconds)
-        await self._store.workers.withdraw(self._servers, self.own)
+        await self._store.workers.deregister(self._servers, self.own)
         return {name: number for name, number in clusters.items() if name != self.own}
 
     async def pass_on(self, cluster: str, worker: str) -> bool:
@@ -186,7 +186,7 @@ class ClusterOwners:
         for task in list(self._asking.values()):
             await asyncio.wait({task})
         try:
-            await self._store.workers.withdraw(self._servers, self.own)
+            await self._store.workers.deregister(self._servers, self.own)
             for owner in list(self._known.values()):
                 if owner.holder == self.own:
                     await self._store.leases.release(owner.cluster_id, self._name, self.own)

@@ -28,7 +28,6 @@ class QueueingHintIndex:
         self._groups[equivalence] = None
 
     def drop(self, equivalence: EquivalenceClass) -> None:
-        """Remove an equivalence class from the index."""
         self._groups.pop(equivalence, None)
         for topic in equivalence.topics:
             equivalences = self._by_topic[topic]

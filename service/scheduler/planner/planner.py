@@ -449,7 +449,6 @@ class Planners:
         return planner
 
     def drop(self, cluster_id: int) -> None:
-        """Remove the planner of a cluster."""
         self._by_cluster.pop(cluster_id, None)
 
     def stop(self) -> None:

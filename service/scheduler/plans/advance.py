@@ -68,7 +68,7 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
         Overloaded: too many races were lost.
     """
     context.check_attempts("The plans could not be gone on with in time.")
-    advance = _Advance(context, intent.clock(), intent.found)
+    advance = _Advance(context, intent.clock(), intent.found_moves)
     plans = plans_in(context.replica)
     advance.drop_reservations(plans)
     for plan in plans:

@@ -151,7 +151,7 @@ class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
     """
 
     kind: str
-    wanted: ObjectFilter
+    object_filter: ObjectFilter
     namespaces: frozenset[str] | None = None
     """The namespaces to search, or None for all."""
     deletable: frozenset[str] | None = None
@@ -314,7 +314,7 @@ class AdvanceGroup(Intent[GroupAnswer], frozen=True, kw_only=True):
 class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):
     """Find the nodes on which room could be made for a pod, and each one's victims; change nothing."""
 
-    asked: PlacePods
+    placement: PlacePods
     """The placement of that one pod."""
 
 
@@ -501,7 +501,7 @@ class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
 
     clock: Callable[[], datetime]
     """The clock as in `EvictViolating`."""
-    found: tuple[FoundMoves, ...] = ()
+    found_moves: tuple[FoundMoves, ...] = ()
     """The results of the searches that the last answer asked for."""
 
 

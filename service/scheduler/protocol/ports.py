@@ -30,7 +30,7 @@ from service.model.log.pages import PAGE_BYTES_MAX, ClusterRow, ObjectPage, Obje
 from service.model.log.results import Behind, CommitResult, Committed, Lost
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
-"""Decides on the log's end while the head is locked; None: there is nothing to commit after all.
+"""Decides on the log's end while the head is locked, or returns None to commit nothing.
 
 It is called in the event loop, must not wait, and should take at most 50 ms (protocol rule P6).
 """
@@ -40,11 +40,11 @@ class LogStore(Protocol):
     """The logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
-        """Where the log ends, read after this call began (P8)."""
+        """Return where the log ends, as of a time after this call began (P8)."""
         ...
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """Where several logs end; clusters that are gone are absent."""
+        """Return where several logs end; missing clusters are left out."""
         ...
 
     async def read(
@@ -77,30 +77,30 @@ class LogStore(Protocol):
     async def commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head, hand the log since `after` to `decide`, commit what it returns (protocol rule P6).
+        """Lock the head, pass the log since (`after`, `tip`) to `decide`, and commit its result (protocol rule P6).
 
         Raises what `commit` raises.
         """
         ...
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Find out whether an attempt was committed, and make sure that this stays so (P4).
+        """Determine whether an attempt was committed, and make the outcome final (P4).
 
         Raises:
-            OutcomeUnknown: it cannot be found out now, or never again.
+            OutcomeUnknown: it cannot be determined now, or ever.
         """
         ...
 
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Keep answers that changed nothing, if the log still ends at this head (P11)."""
+        """Record answers that changed nothing, if the log still ends at this head (P11)."""
         ...
 
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> Sequence[IdempotencyRecord]:
-        """Return the records of those keys that have one."""
+        """Return the records of these keys; keys without one are left out."""
         ...
 
 
@@ -108,7 +108,7 @@ class ObjectStore(Protocol):
     """The objects of clusters."""
 
     async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
-        """Read at most `limit` objects of all kinds in the order of their keys, beyond `after` (P13).
+        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (P13).
 
         The page's head is read at the same instant. If there are fewer than `limit` objects, these
         are the last ones.
@@ -116,7 +116,7 @@ class ObjectStore(Protocol):
         ...
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """One object, and the head of the same instant."""
+        """Return one object, and the head of the same instant."""
         ...
 
     async def list(
@@ -129,7 +129,7 @@ class ObjectStore(Protocol):
         after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
-        """At most `limit` objects of a kind that follow the key `after`, ordered by namespace and name."""
+        """Return up to `limit` objects of a kind after the key `after`, ordered by namespace and name."""
         ...
 
 
@@ -147,13 +147,13 @@ class HistoryStore(Protocol):
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Find the objects of a kind that were there at a revision, by the last changes of the log."""
+        """Return the objects of a kind that existed at a revision, by the last changes of the log."""
         ...
 
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """The first of these objects as they were, at least one; None: one is no longer known."""
+        """Return the first of these objects as they were, at least one, or None if one was compacted."""
         ...
 
     async def changes(
@@ -165,13 +165,13 @@ class HistoryStore(Protocol):
         limit: int,
         without: Sequence[str] = (),
     ) -> PastChanges:
-        """Find objects that have changed since a revision, but those of the kinds `without`."""
+        """Return objects that have changed since a revision, except those of the kinds `without`."""
         ...
 
     async def bound_at(
         self, cluster_id: int, namespace: str, name: str, revision: int
     ) -> int | None:
-        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
+        """Return the change that bound a pod in the commit of a revision, or None."""
         ...
 
 
@@ -179,19 +179,19 @@ class ClusterStore(Protocol):
     """The clusters themselves."""
 
     async def get(self, name: str) -> ClusterRow:
-        """The cluster that has this name now."""
+        """Return the cluster that has this name now."""
         ...
 
     async def find(self, name: str) -> int:
-        """The number of the cluster that has this name now."""
+        """Return the id of the cluster that has this name now."""
         ...
 
     async def ids(self) -> list[int]:
-        """All clusters there are."""
+        """Return the ids of all clusters."""
         ...
 
     async def all(self) -> list[ClusterRow]:
-        """All clusters, with the numbers of their objects."""
+        """Return all clusters, with counts of their objects."""
         ...
 
     async def create(self, name: str, config: bytes, caller: AuditedCaller) -> ClusterRow:
@@ -206,7 +206,7 @@ class ClusterStore(Protocol):
         *,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a cluster with everything in it; False if it was gone already.
+        """Delete a cluster with everything in it; return False if it does not exist.
 
         `only_if` is called with the revision of the configuration at that moment. If it raises,
         nothing is deleted.
@@ -220,65 +220,65 @@ class LeaseStore(Protocol):
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        """Take or extend a lease; return None if another holder has it or the cluster does not exist."""
         ...
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or prolong a lease, and return it with its holder; None if the cluster is gone."""
+        """Take or extend a lease, or return its current holder's; return None if the cluster does not exist."""
         ...
 
     async def prolong(self, held: HeldLeases, seconds: float) -> bool:
-        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        """Extend all of these leases; if any has been lost, extend none and return False."""
         ...
 
     async def transfer(
         self, cluster_id: int, name: str, holder: str, to: str, seconds: float
     ) -> bool:
-        """Give a lease to another holder; False: the holder no longer has it."""
+        """Transfer a lease to another holder; return False if `holder` no longer has it."""
         ...
 
     async def release(self, cluster_id: int, name: str, holder: str) -> None:
-        """Give a lease back, if the holder still has it."""
+        """Release a lease, if the holder still has it."""
         ...
 
     async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The leases of these names that have run out and were not given back, each with its cluster."""
+        """Return the leases of these names that expired without being released, each with its cluster's name."""
         ...
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
-        """The clusters whose lease of this name nobody holds, and where some object's body has these bytes."""
+        """Return the clusters without a lease of this name that have an object with `mention` in its body."""
         ...
 
 
 class WorkerStore(Protocol):
     """The workers of all servers."""
 
-    async def announce(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
-        """Say that a worker is there; how many leases of this name each worker of these servers holds."""
+    async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
+        """Register a worker as alive; return how many leases named `lease` each live worker holds."""
         ...
 
-    async def withdraw(self, servers: str, name: str) -> None:
-        """Say that a worker is about to end."""
+    async def deregister(self, servers: str, name: str) -> None:
+        """Deregister a worker that is about to stop."""
         ...
 
 
 class HeartbeatStore(Protocol):
-    """When the nodes of clusters last reported."""
+    """The times at which nodes last reported."""
 
     async def record(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
-        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        """Record that nodes have reported now; names of unknown nodes are ignored."""
         ...
 
     async def check(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
-        """Find the nodes that have not reported for so long, though they did before."""
+        """Find the nodes that have reported before, but not within `grace_seconds`."""
         ...
 
     async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
-        """Forget that nodes which are gone have ever reported."""
+        """Forget the heartbeats of deleted nodes."""
         ...
 
     async def unattended(self, name: str) -> list[str]:
-        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after."""
+        """Return the clusters without a lease of this name whose nodes need a controller."""
         ...
 
 
@@ -286,46 +286,46 @@ class EventStore(Protocol):
     """The events of clusters."""
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or count them if equal ones are stored; do nothing if the cluster is gone."""
+        """Add events, or increment the count of equal ones; do nothing if the cluster does not exist."""
         ...
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete some events that are too old, or too many of a reason; return how many, 0 at the end."""
+        """Delete some events that are too old, or too many for a reason; return how many. Repeat until 0."""
         ...
 
 
 class AuditStore(Protocol):
-    """The audit, as far as it has to be bounded."""
+    """The audit, as far as the scheduler bounds it."""
 
     async def sweep(self, *, keep_seconds: float) -> int:
-        """Delete some rows of the audit that are older, and return how many; 0: none is left."""
+        """Delete some rows older than `keep_seconds`; return how many. Repeat until 0."""
         ...
 
 
 class HousekeepingStore(Protocol):
-    """What bounds the logs of clusters and their idempotency records."""
+    """Bounds the logs and idempotency records of clusters."""
 
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float
     ) -> tuple[int, bool]:
         """Do one step of compaction (P12); return the log's floor, and whether it rose.
 
-        If it rose, there may be more to do, so call this again.
+        Repeat while it rises.
         """
         ...
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete some idempotency records that are older, and return how many; 0: none is left (P11)."""
+        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (P11)."""
         ...
 
 
 class RecoveryStore(Protocol):
-    """What notices that a database was restored, or a standby promoted."""
+    """Detects that a database was restored, or a standby promoted."""
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
-        """Note of which history the cluster's revisions are; lift them, and return True, if some may be lost.
+        """Record the history to which the cluster's revisions belong; lift them and return True if some may be lost.
 
-        `known` is the last head that the caller knows; its presence in the log proves that nothing is (P3).
+        `known` is the last head that the caller has seen; if the log has it, nothing was lost (P3).
         """
         ...
 
@@ -334,20 +334,20 @@ class ReportStore(Protocol):
     """The reports of processes on their replicas."""
 
     async def report(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Report all replicas of one process, by cluster; raises StorageUnavailable."""
+        """Replace the report of a process; `states` maps cluster ids to the state of its replicas."""
         ...
 
 
 class Store(Protocol):
     """The truth: a log of commits for each cluster, and the objects that it adds up to.
 
-    Every call of its parts raises StorageUnavailable when the database cannot be asked (nothing was
-    committed), and NotFound when the cluster is gone.
+    Every call of its parts raises StorageUnavailable if the database cannot be reached (nothing was
+    committed), and NotFound if the cluster does not exist.
     """
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database tells another history (P3)."""
+        """A number that rises when the database shows another history (P3)."""
         ...
 
     @property
@@ -384,13 +384,13 @@ class Store(Protocol):
     def recovery(self) -> RecoveryStore: ...
 
     def notify(self, cluster_id: int) -> None:
-        """Let other processes know, soon, that a log has grown: a hint, which may get lost (P14)."""
+        """Hint to other processes soon that a log has grown; the hint may get lost (P14)."""
         ...
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield the clusters whose logs are said to have grown; an empty set: perhaps all of them.
+        """Yield the clusters whose logs have reportedly grown; an empty set stands for all of them.
 
-        It never ends, and raises nothing.
+        The iterator never ends and never raises.
         """
         ...
 

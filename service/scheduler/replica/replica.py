@@ -115,7 +115,6 @@ class Replica:
 
     @property
     def config(self) -> ClusterConfig:
-        """The cluster's configuration."""
         return self.cluster.config
 
     @property

@@ -26,7 +26,6 @@ class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The settings as JSON."""
 
     def render(self) -> bytes:
-        """Return the settings as JSON."""
         return self.body
 
 
@@ -73,7 +72,6 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     """The pods that wait for a disruption budget, as already reported in an event."""
 
     def render(self) -> bytes:
-        """Return the state as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -92,7 +90,6 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The pods' namespaces and names, in the order of the request."""
 
     def render(self) -> bytes:
-        """Return the group as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -117,7 +114,6 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     """The start of these pods' grace period, or None until a sweep has set it."""
 
     def render(self) -> bytes:
-        """Return the state as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -144,16 +140,13 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def namespace(self) -> str:
-        """The pod's namespace."""
         return self.pod.namespace
 
     @property
     def name(self) -> str:
-        """The pod's name."""
         return self.pod.name
 
     def render(self) -> bytes:
-        """Return the reservation as JSON."""
         return msgspec.json.encode(
             _Reserved(
                 pod=msgspec.Raw(self.pod.render()),
@@ -197,7 +190,6 @@ class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
     committed: bool = False
 
     def render(self) -> bytes:
-        """Return the group as JSON."""
         return msgspec.json.encode(self)
 
 
@@ -224,7 +216,6 @@ class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
     """The time until which the group may be committed, as in the `SplitGroup`."""
 
     def render(self) -> bytes:
-        """Return the reservation as JSON."""
         return msgspec.json.encode(self)
 
 

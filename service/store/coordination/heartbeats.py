@@ -1,11 +1,11 @@
-"""Keeps when nodes last reported, in a table of its own: reports are no changes of the cluster."""
+"""Heartbeats of nodes, in a table of their own, since they are not changes of the cluster."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from service.model.log.lease import UNREADY, NodeLeases, NodeReports
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 _RENEW = "SELECT head_revision, reported_at, known FROM renew_node_leases_v1($1, $2)"
@@ -39,50 +39,50 @@ _UNATTENDED = """
 
 
 class NodeHeartbeats:
-    """When the nodes of clusters last reported. Every call may raise StorageUnavailable."""
+    """The times at which nodes last reported; every call may raise StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections) -> None:
+    def __init__(self, writer: ConnectionPool, reader: ConnectionPool) -> None:
         self._writer = writer
         self._reader = reader
 
     async def record(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
-        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        """Record that nodes have reported now; names of unknown nodes are ignored."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 row = await connection.fetchrow(_RENEW, cluster_id, names)
         if row is None or row["head_revision"] is None:
             raise gone(cluster_id)
         return NodeReports(frozenset(row["known"]), row["reported_at"], row["head_revision"])
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:
-        """When a node last reported; None if it never did, or nobody remembers it."""
+        """Return when a node last reported, or None if it never did, or was forgotten."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 at: datetime | None = await connection.fetchval(_READ, cluster_id, name)
         return at
 
     async def check(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
-        """Find the nodes that have not reported for so long, though they did before."""
+        """Find the nodes that have reported before, but not within `grace_seconds`."""
         grace = timedelta(seconds=grace_seconds)
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 row = await connection.fetchrow(_LOOK, cluster_id, grace)
         assert row is not None
         return NodeLeases(row["now"], row["any"], frozenset(row["silent"]))
 
     async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
-        """Forget that nodes which are gone have ever reported."""
+        """Forget the heartbeats of deleted nodes."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_FORGET, cluster_id, names)
 
     async def unattended(self, name: str) -> list[str]:
-        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after.
+        """Return the clusters without a lease of this name whose nodes need a controller.
 
-        All nodes of these clusters are read.
+        All nodes of these clusters are scanned.
         """
         sought = (name, b'"NoExecute"', UNREADY.pattern.decode())
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_UNATTENDED, *sought)
         return [row["name"] for row in rows]

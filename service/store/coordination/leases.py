@@ -1,4 +1,4 @@
-"""Leases of clusters on PostgreSQL: who of several processes does a piece of work."""
+"""Leases on PostgreSQL: which process does a piece of a cluster's work."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,23 +6,23 @@ from datetime import timedelta
 
 from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 
 
-def _lasts(until: str, now: str) -> str:
-    """Whether a lease has not ended; one that ends later than any can is of a clock that was set back."""
+def _not_expired(until: str, now: str) -> str:
+    """Return SQL that is true for a current lease; an implausibly late end means the clock was set back."""
     return f"({until} > {now} AND {until} <= {now} + '{LEASE_SECONDS_MAX} s')"
 
 
-LASTS = _lasts("l.until", "clock_timestamp()")
-"""Whether the lease `l` has not ended."""
+NOT_EXPIRED = _not_expired("l.until", "clock_timestamp()")
+"""SQL that is true if the lease `l` has not expired."""
 
 _TAKE = "SELECT lease_holder, lease_until FROM take_lease_v1($1, $2, $3, $4, $5)"
 _EXPIRED = f"""
     SELECT l.name AS lease, c.name AS cluster
     FROM lease AS l JOIN cluster AS c USING (cluster_id)
     WHERE l.name = ANY($1)
-        AND NOT {LASTS}
+        AND NOT {NOT_EXPIRED}
     ORDER BY l.name, c.name
 """  # noqa: S608 - put together from constants
 _UNATTENDED = """
@@ -37,10 +37,10 @@ _UNATTENDED = """
 _HELD = f"""
     SELECT l.name FROM lease AS l
     WHERE l.cluster_id = $1 AND l.name = ANY($2) AND l.holder = $3
-        AND {LASTS}
+        AND {NOT_EXPIRED}
     FOR NO KEY UPDATE
 """  # noqa: S608 - put together from constants
-# The time is that at which the transaction began.
+# now() is the time at which the transaction began.
 _PROLONG = """
     UPDATE lease SET until = now() + $3::interval WHERE cluster_id = $1 AND name = ANY($2)
 """
@@ -48,37 +48,37 @@ _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $
 _TRANSFER = f"""
     UPDATE lease SET holder = $4, until = now() + $5::interval
     WHERE cluster_id = $1 AND name = $2 AND holder = $3
-        AND {_lasts("until", "now()")}
+        AND {_not_expired("until", "now()")}
     RETURNING name
 """  # noqa: S608 - put together from constants
 
 
 class Leases:
-    """The leases of clusters. Every call may raise StorageUnavailable."""
+    """The leases of clusters; every call may raise StorageUnavailable."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
 
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease; returns None if another holder has it or the cluster is gone."""
+        """Take or extend a lease; return None if another holder has it or the cluster does not exist."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease if lease is not None and lease.holder == holder else None
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or prolong a lease, or return that of its holder; None if the cluster is gone."""
+        """Take or extend a lease, or return its current holder's; return None if the cluster does not exist."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease or await self._take(cluster_id, name, holder, seconds)
 
     async def _take(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or prolong a lease, or return that of its holder.
+        """Take or extend a lease, or return its current holder's.
 
-        None: the cluster is gone, or the holder gave the lease back meanwhile.
+        Returns None if the cluster does not exist, or if the holder has just released the lease.
         """
         lengths = timedelta(seconds=seconds), timedelta(seconds=LEASE_SECONDS_MAX)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 row = await connection.fetchrow(_TAKE, cluster_id, name, holder, *lengths)
         if row is None:
             return None
@@ -87,7 +87,7 @@ class Leases:
         )
 
     async def prolong(self, held: HeldLeases, seconds: float) -> bool:
-        """Prolong leases that are held still; False: at least one is not, and none is prolonged."""
+        """Extend all of these leases; if any has been lost, extend none and return False."""
         by_cluster = defaultdict[int, list[str]](list)
         for cluster_id, lease in sorted(held.names):
             by_cluster[cluster_id].append(lease)
@@ -104,34 +104,31 @@ class Leases:
     async def transfer(
         self, cluster_id: int, name: str, holder: str, to: str, seconds: float
     ) -> bool:
-        """Give a lease to another holder, if the holder still has it; return whether that was done."""
+        """Transfer a lease to another holder; return False if `holder` no longer has it."""
         values = (cluster_id, name, holder, to, timedelta(seconds=seconds))
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 return await connection.fetchval(_TRANSFER, *values) is not None
 
     async def release(self, cluster_id: int, name: str, holder: str) -> None:
-        """Give a lease back, if the holder still has it."""
+        """Release a lease, if the holder still has it."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_RELEASE, cluster_id, name, holder)
 
     async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The leases of these names that have expired, so that their holders neither prolonged nor released them.
-
-        Each comes with the name of its cluster.
-        """
+        """Return the leases of these names that expired without being released, each with its cluster's name."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 rows = await connection.fetch(_EXPIRED, names)
         return [(row["lease"], row["cluster"]) for row in rows]
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
-        """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body.
+        """Return the clusters without a lease of this name that have an object with `mention` in its body.
 
-        All objects of the kind in these clusters are read, which takes two or three seconds for a million.
+        All objects of the kind in these clusters are scanned: two to three seconds per million.
         """
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 rows = await connection.fetch(_UNATTENDED, name, mention, kind)
         return [row["name"] for row in rows]

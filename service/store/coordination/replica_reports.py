@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from service.model.log.lease import REPORT_SECONDS_MAX, ReplicaReport, ReplicaState
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 
 _REPORT = """
     WITH gone AS (
@@ -24,28 +24,28 @@ _REPORTS = """
     WHERE r.at > clock_timestamp() - $1::interval ORDER BY c.name, r.process
 """
 _FORGOTTEN = timedelta(minutes=1)
-"""How old the report of a process gets before whichever process reports next removes it."""
+"""The age at which a report is deleted by the next process that reports."""
 
 
 class ReplicaReports:
-    """What processes report of their replicas. Every call may raise StorageUnavailable."""
+    """The reports of processes on their replicas; every call may raise StorageUnavailable."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
 
     async def report(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Store the state of a process's replicas, by cluster, in place of its earlier report."""
+        """Replace the report of a process; `states` maps cluster ids to the state of its replicas."""
         revisions = [state.revision for state in states.values()]
         hashes = [state.hash for state in states.values()]
         values = (process, list(states), revisions, hashes, _FORGOTTEN)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_REPORT, *values)
 
     async def latest(self) -> list[ReplicaReport]:
-        """The latest reports of running processes, ordered by cluster and process."""
+        """Return the latest reports of running processes, ordered by cluster and process."""
         fresh = timedelta(seconds=REPORT_SECONDS_MAX)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 rows = await connection.fetch(_REPORTS, fresh)
         return [ReplicaReport(**dict(row)) for row in rows]

@@ -1,10 +1,10 @@
-"""Workers that forward requests to each other, on PostgreSQL: which of them are there."""
+"""The workers that forward requests to each other, on PostgreSQL."""
 
 from datetime import timedelta
 
-from service.store.coordination.leases import LASTS
+from service.store.coordination.leases import NOT_EXPIRED
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 
 _ANNOUNCE = """
     INSERT INTO worker (servers, name, until) VALUES ($1, $2, clock_timestamp() + $3::interval)
@@ -20,25 +20,25 @@ _WORKERS = """
     SELECT name FROM worker WHERE servers = $1 AND (until > clock_timestamp() OR name = $2)
 """
 _HOLDERS = f"""
-    SELECT l.holder, count(*) AS leases FROM lease AS l WHERE l.name = $1 AND {LASTS}
+    SELECT l.holder, count(*) AS leases FROM lease AS l WHERE l.name = $1 AND {NOT_EXPIRED}
     GROUP BY l.holder
 """  # noqa: S608 - put together from constants
 _WITHDRAW = "DELETE FROM worker WHERE servers = $1 AND name = $2"
 
 
 class Workers:
-    """The workers of all servers. Every call may raise StorageUnavailable."""
+    """The running workers of all servers; every call may raise StorageUnavailable."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
 
-    async def announce(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
-        """Say that a worker is there for so long; how many leases of a name each worker holds that is there.
+    async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
+        """Register a worker as alive for `seconds`; return how many leases named `lease` each live worker holds.
 
-        `servers` is what workers that forward to each other have in common.
+        `servers` identifies the group of workers that forward to each other.
         """
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_ANNOUNCE, servers, name, timedelta(seconds=seconds))
                 await connection.execute(_FORGET, servers, name)
                 workers = await connection.fetch(_WORKERS, servers, name)
@@ -47,8 +47,8 @@ class Workers:
                 }
         return {row["name"]: held.get(row["name"], 0) for row in workers}
 
-    async def withdraw(self, servers: str, name: str) -> None:
-        """Say that a worker is about to end."""
+    async def deregister(self, servers: str, name: str) -> None:
+        """Deregister a worker that is about to stop."""
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 await connection.execute(_WITHDRAW, servers, name)

@@ -1,7 +1,7 @@
-"""Writes arrays for statements that take many rows in PostgreSQL's own form: `{"a",NULL}`.
+"""Array literals in PostgreSQL's own form, `{"a",NULL}`, for statements that take many rows.
 
-asyncpg looks at the type of each element of a list twice, which takes half a microsecond each;
-joining texts takes a twentieth of that. A statement casts them: `$1::text::text[]`.
+asyncpg checks the type of each element of a list twice, half a microsecond each; joining strings
+takes a twentieth of that. Statements cast the literals: `$1::text::text[]`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,43 +10,43 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def placeholders(types: Sequence[str], first: int) -> str:
-    """SQL for arrays of these types of elements, written so, as arguments numbered from `first` on."""
-    return ", ".join(f"${place}::text::{each}[]" for place, each in enumerate(types, first))
+    """Return SQL placeholders for array literals of these element types, numbered from `first` on."""
+    return ", ".join(f"${place}::text::{element}[]" for place, element in enumerate(types, first))
 
 
 def texts(values: Sequence[str]) -> str:
-    """An array of texts, which may have any characters."""
+    """Return an array of strings, which may contain any characters."""
     joined = '","'.join(values)
     if "\\" in joined or joined.count('"') != 2 * max(0, len(values) - 1):
-        joined = '","'.join(each.translate(_ESCAPES) for each in values)
+        joined = '","'.join(value.translate(_ESCAPES) for value in values)
     return f'{{"{joined}"}}' if values else "{}"
 
 
 def texts_or_null(values: Sequence[str | None]) -> str:
-    """An array of texts, some of which may be missing."""
+    """Return an array of strings or NULLs."""
     if all(values):
-        return texts([each for each in values if each is not None])
-    return _plain("NULL" if each is None else _quoted(each) for each in values)
+        return texts([value for value in values if value is not None])
+    return _plain("NULL" if value is None else _quoted(value) for value in values)
 
 
 def bytes_or_null(values: Sequence[bytes | None]) -> str:
-    """An array of strings of bytes, for `bytea[]`, most of which are missing."""
-    return _plain("NULL" if each is None else f'"\\\\x{each.hex()}"' for each in values)
+    """Return an array for `bytea[]`, most of whose elements are NULL."""
+    return _plain("NULL" if value is None else f'"\\\\x{value.hex()}"' for value in values)
 
 
 def booleans(values: Iterable[bool]) -> str:
-    """An array of booleans."""
-    return _plain("t" if each else "f" for each in values)
+    """Return an array of booleans."""
+    return _plain("t" if value else "f" for value in values)
 
 
 def integers(values: Iterable[int]) -> str:
-    """An array of integers."""
+    """Return an array of integers."""
     return _plain(map(str, values))
 
 
 def integers_or_null(values: Iterable[int | None]) -> str:
-    """An array of integers, some of which may be missing."""
-    return _plain("NULL" if each is None else str(each) for each in values)
+    """Return an array of integers or NULLs."""
+    return _plain("NULL" if value is None else str(value) for value in values)
 
 
 def _plain(elements: Iterable[str]) -> str:

@@ -13,16 +13,16 @@ from asyncpg.connect_utils import SessionAttribute
 
 from service.model.core.errors import StorageUnavailable
 from service.runtime.keepalive import keep_alive
-from service.store.db.hosts import Host, first_to_open, hosts_of
+from service.store.db.hosts import Host, candidate_hosts, first_to_open
 from service.store.db.outages import Outages
-from service.store.db.timeline import History, HistoryGuard
+from service.store.db.timeline import DatabaseHistory, HistoryGuard
 
 CONNECT_SECONDS = 5
-"""How long opening a connection may take where the URL names one host."""
+"""The time limit for opening a connection if the URL names one host."""
 CONNECT_SECONDS_OF_SEVERAL = 3
-"""How long it may take with each host where the URL names several."""
+"""The time limit for each host if the URL names several."""
 LOOK_SECONDS = 2.0
-"""The time between two looks at the hosts that are not in use."""
+"""The time between two polls of the hosts that are not in use."""
 SERVER_VERSION_MIN = 15
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # the class is generic in its stubs only
 else:
     _Connection = asyncpg.Connection
 
-Driver: TypeAlias = "_Connection"
+Connection: TypeAlias = "_Connection"
 
 _SETTINGS = {
     "application_name": "moorage",
@@ -64,9 +64,9 @@ READ_SETTINGS = {
 _FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 STATEMENT_SECONDS_MAX = 30.0
 LATE_ANSWER_SECONDS = 2.0
-"""How much longer than a statement may take its answer is waited for.
+"""How long past the time limit of a statement its answer is waited for.
 
-PostgreSQL ends a statement in time and says so; this is for a connection on which nobody answers.
+PostgreSQL cancels a statement in time and reports it; this covers a connection without answers.
 """
 COMMIT_SETTINGS = {
     **READ_SETTINGS,
@@ -77,16 +77,16 @@ COMMIT_SETTINGS = {
 
 
 class StoreConnection(_Connection):
-    """A connection that remembers which history it was opened on."""
+    """A connection that knows which history it was opened on."""
 
-    history: History | None = None
+    history: DatabaseHistory | None = None
 
 
 Connector = Callable[[], Awaitable[StoreConnection]]
 
 
 def data_source_name(url: str) -> str:
-    """The URL as PostgreSQL's own tools take it; `postgresql+asyncpg://…` is accepted too."""
+    """Return the URL in the form of PostgreSQL's own tools; `postgresql+asyncpg://…` is accepted as well."""
     return url.replace("postgresql+asyncpg://", "postgresql://", 1)
 
 
@@ -97,21 +97,20 @@ def connector(
     outages: Outages | None = None,
     statement_seconds_max: float | None = None,
 ) -> Connector:
-    """Make a function that opens one connection, to a server that accepts writes.
+    """Return a function that opens one connection, to a server that accepts writes.
 
-    If the URL names several hosts, the one that accepted writes last is asked first. `outages` is
-    told whether that worked. A statement that takes longer than `statement_seconds_max`, or that
-    nobody answers soon after, fails as if the database had failed, so that the outcome of a commit
-    is then looked up.
+    If the URL names several hosts, the one that last accepted writes is tried first. `outages`
+    records whether that worked. A statement that exceeds `statement_seconds_max`, or gets no answer
+    soon after, fails like a lost database, so the outcome of a commit is then looked up.
     """
-    let_in_by = guard or HistoryGuard()
-    hosts, opened = hosts_of(url), _opener(url, settings, let_in_by, statement_seconds_max)
+    guarding = guard or HistoryGuard()
+    hosts, opened = candidate_hosts(url), _opener(url, settings, guarding, statement_seconds_max)
 
     async def connect() -> StoreConnection:
         with outages.watched("connection") if outages else nullcontext():
             if not hosts:
                 return await opened(None)
-            in_order = sorted(hosts, key=lambda host: host != let_in_by.host)
+            in_order = sorted(hosts, key=lambda host: host != guarding.host)
             return await first_to_open([partial(opened, host) for host in in_order])
 
     return connect
@@ -123,7 +122,7 @@ def _opener(
     guard: HistoryGuard,
     statement_seconds_max: float | None = None,
 ) -> Callable[[Host | None], Awaitable[StoreConnection]]:
-    """Make a function that opens one connection, to one of several hosts or to the only one."""
+    """Return a function that opens one connection, to the given host or to the only one."""
     limit: dict[str, str] = {}
     answer_seconds_max = None
     if statement_seconds_max is not None:
@@ -142,10 +141,10 @@ def _opener(
             target_session_attrs=SessionAttribute.read_write,
         )
         try:
-            _notice_a_vanished_server(connection)
+            _enable_keepalive(connection)
             async with asyncio.timeout(CONNECT_SECONDS):
                 await _check(connection)
-            guard.let_in(connection, host)
+            guard.register(connection, host)
         except BaseException:
             connection.terminate()
             raise
@@ -154,36 +153,36 @@ def _opener(
     return opened
 
 
-class Takeovers:
-    """Notices that another of several hosts has taken over, also if nobody was told.
+class FailoverWatcher:
+    """Detects that another of several hosts has taken over.
 
-    The one before it may have been cut off, or stand still, with all its connections; or it answers
-    on, and does not know. Only a connection to the new one shows it.
+    The former primary may be cut off or hang, with all its connections, or may keep answering,
+    unaware that it was replaced. Only a connection to the new primary shows the failover.
     """
 
     def __init__(self, url: str, guard: HistoryGuard) -> None:
-        self._hosts = hosts_of(url)
+        self._hosts = candidate_hosts(url)
         self._guard = guard
         self._open = _opener(url, {}, guard)
 
-    async def look_on(self) -> None:
-        """Look every now and then; ends only if there is nothing to look at."""
+    async def run(self) -> None:
+        """Poll the other hosts periodically; return at once if the URL names one host."""
         while self._hosts:
             await asyncio.sleep(LOOK_SECONDS)
-            await self.look()
+            await self.poll()
 
-    async def look(self) -> None:
-        """Ask all hosts but the one in use whether they accept writes; the guard sees those that do."""
+    async def poll(self) -> None:
+        """Connect to all hosts but the one in use; the guard checks those that accept writes."""
         others = [host for host in self._hosts if host != self._guard.host]
-        for found in await asyncio.gather(*map(self._open, others), return_exceptions=True):
-            if isinstance(found, StoreConnection):
-                found.terminate()
+        for result in await asyncio.gather(*map(self._open, others), return_exceptions=True):
+            if isinstance(result, StoreConnection):
+                result.terminate()
             else:
-                _log.debug("A host is not the one that accepts writes.", exc_info=found)
+                _log.debug("A host is not the one that accepts writes.", exc_info=result)
 
 
-def _notice_a_vanished_server(connection: StoreConnection) -> None:
-    """Let the kernel probe an idle connection, since a statement may take longer than is noticed here."""
+def _enable_keepalive(connection: StoreConnection) -> None:
+    """Have the kernel probe an idle connection, since a statement may run long without traffic."""
     # There is no other way to the transport, and the stubs don't have it.
     transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
     used = transport.get_extra_info("socket")
@@ -209,4 +208,4 @@ async def _check(connection: StoreConnection) -> None:
     assert row is not None
     if row["may_be_distributed"]:
         await connection.execute(_FOR_CITUS)
-    connection.history = History(row["system"], int(row["timeline"], base=16))
+    connection.history = DatabaseHistory(row["system"], int(row["timeline"], base=16))

@@ -1,6 +1,6 @@
-"""Tells which failures mean that the database is unavailable, and raises our own errors for them.
+"""Recognizes errors that mean that the database is unavailable, and converts them.
 
-A mistake in the service (bad SQL, a value of the wrong type) is none of these, and is not converted.
+A mistake in the service (bad SQL, a value of the wrong type) is not one of them.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from service.model.core.errors import OutcomeUnknown, StorageUnavailable, Unavai
 _UNAVAILABLE_CLASSES = (
     "08",  # connection exception
     "25",  # transaction state: read-only, idle for too long
-    "28",  # not let in
+    "28",  # access denied
     "3D",  # no such database
     "40",  # rolled back: deadlock, serialization
     "53",  # out of disk, memory, connections
@@ -25,7 +25,7 @@ _UNAVAILABLE_CLASSES = (
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether an error means that the database is unavailable, and not that a statement is wrong.
+    """Return True if an error means that the database is unavailable, not that a statement is wrong.
 
     Half of the errors after a terminated backend are asyncpg's InternalClientError, which is no
     PostgresError and no InterfaceError.
@@ -44,7 +44,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
-    """Whether SQLAlchemy, which only migrations use, has wrapped an error that says so (twice)."""
+    """Return True for such an error that SQLAlchemy, which only migrations use, has wrapped (twice)."""
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - it is loaded by now, or not needed
 
     if not isinstance(error, DBAPIError):
@@ -55,17 +55,17 @@ def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
 
 
 def unavailable_on_failure() -> AbstractContextManager[None]:
-    """Raise StorageUnavailable if the database fails: nothing was, or will be, committed."""
-    return _failure_told_as(StorageUnavailable, "The database cannot be reached.")
+    """Convert failures of the database to StorageUnavailable: nothing was, or will be, committed."""
+    return _raised_as(StorageUnavailable, "The database cannot be reached.")
 
 
 def unknown_on_failure() -> AbstractContextManager[None]:
-    """Raise OutcomeUnknown if the database fails at a COMMIT, which may have been carried out or not."""
-    return _failure_told_as(OutcomeUnknown, "The database failed during the commit.")
+    """Convert failures of the database at a COMMIT to OutcomeUnknown, since it may have been applied."""
+    return _raised_as(OutcomeUnknown, "The database failed during the commit.")
 
 
 @contextmanager
-def _failure_told_as(unavailable: type[Unavailable], detail: str) -> Iterator[None]:
+def _raised_as(unavailable: type[Unavailable], detail: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:

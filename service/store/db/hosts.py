@@ -1,4 +1,4 @@
-"""Reads which hosts a database's URL names, and opens a connection to the one that accepts writes."""
+"""The hosts in a database's URL, and how a connection to the one that accepts writes is opened."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,12 +10,12 @@ from asyncpg.exceptions import TargetServerAttributeNotMatched
 from typing_extensions import override
 
 HEAD_START_SECONDS = 0.25
-"""How long the next host waits for the answer of the one before it."""
+"""How long each host is waited for before the next one is tried as well."""
 _PORT = 5432
 
 
 class Host(NamedTuple):
-    """Where a PostgreSQL listens: a name, an address, or the folder of its socket."""
+    """Where a PostgreSQL listens: a name or an address, or the folder of its socket."""
 
     name: str
     port: int
@@ -25,31 +25,31 @@ class Host(NamedTuple):
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
-def hosts_of(url: str) -> tuple[Host, ...]:
-    """The hosts of a URL that names several; none if there is nothing to choose from."""
+def candidate_hosts(url: str) -> tuple[Host, ...]:
+    """Return the hosts of a URL that names several, or none if it names one."""
     named = _named_by(url)
     return named if len(named) > 1 else ()
 
 
-def only_host_of(url: str) -> Host | None:
-    """The host of a URL that names one; None if it names several, or none."""
+def single_host(url: str) -> Host | None:
+    """Return the host of a URL that names exactly one, or None."""
     named = _named_by(url)
     return named[0] if len(named) == 1 and named[0].name else None
 
 
 def _named_by(url: str) -> tuple[Host, ...]:
-    """All hosts that a URL names.
+    """Return all hosts that a URL names.
 
-    As libpq has it, they are in the place of the host, each with its port, or in `host` and `port`
-    of the query. One port there is that of all hosts.
+    As in libpq, they stand in place of the host, each with its port, or in the query's `host` and
+    `port`. A single port in the query applies to all hosts.
     """
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     named = parts.netloc.rpartition("@")[2]
     texts = (
-        [unquote(each) for each in named.split(",")] if named else query.get("host", "").split(",")
+        [unquote(name) for name in named.split(",")] if named else query.get("host", "").split(",")
     )
-    ports = [each for each in query.get("port", "").split(",") if each]
+    ports = [port for port in query.get("port", "").split(",") if port]
     every = ports[0] if len(ports) == 1 else None
     return tuple(
         _host(text, port or every) for text, port in zip_longest(texts, ports[: len(texts)])
@@ -67,24 +67,24 @@ def _host(text: str, port: str | None) -> Host:
     return Host(name, int(port or own or _PORT))
 
 
-class Connection(Protocol):
-    """A connection, as far as it matters here."""
+class Closable(Protocol):
+    """A connection that can be closed."""
 
     def terminate(self) -> None:
-        """Close it without a word."""
+        """Close the connection without notifying the server."""
         ...
 
 
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=Closable)
 
 
 async def first_to_open(openers: Sequence[Callable[[], Awaitable[C]]]) -> C:
-    """Open a connection to whichever host lets us first; the others are given up.
+    """Return the first connection that opens; the other attempts are canceled.
 
-    They are asked in order, each a moment after the one before it, or as soon as that has failed,
-    so that a host that does not answer holds nobody up.
+    Hosts are tried in order, each a moment after the one before it, or as soon as that has failed,
+    so a host that does not answer delays no other.
 
-    Raises: what the most telling failure was, if nobody lets us in.
+    Raises: the most informative failure, if no connection opens.
     """
     waiting = list(openers)
     asked: set[asyncio.Task[C]] = set()
@@ -98,26 +98,26 @@ async def first_to_open(openers: Sequence[Callable[[], Awaitable[C]]]) -> C:
                 timeout=HEAD_START_SECONDS if waiting else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            failures += [error for each in done if (error := each.exception()) is not None]
-            opened = [each.result() for each in done if each.exception() is None]
+            failures += [error for task in done if (error := task.exception()) is not None]
+            opened = [task.result() for task in done if task.exception() is None]
             for superfluous in opened[1:]:
                 superfluous.terminate()
             if opened:
                 return opened[0]
     finally:
         await _give_up(asked)
-    raise _most_telling(failures)
+    raise _most_informative(failures)
 
 
 async def _give_up(asked: set[asyncio.Task[C]]) -> None:
-    for each in asked:
-        each.cancel()
+    for task in asked:
+        task.cancel()
     for ended in await asyncio.gather(*asked, return_exceptions=True):
         if not isinstance(ended, BaseException):
             ended.terminate()
 
 
-def _most_telling(failures: Sequence[BaseException]) -> BaseException:
-    """That a standby accepts no writes is told of the others only if nothing else went wrong."""
-    others = [each for each in failures if not isinstance(each, TargetServerAttributeNotMatched)]
+def _most_informative(failures: Sequence[BaseException]) -> BaseException:
+    """Return the last failure, preferring any other to a standby that accepts no writes."""
+    others = [error for error in failures if not isinstance(error, TargetServerAttributeNotMatched)]
     return [*failures, *others][-1]

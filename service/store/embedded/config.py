@@ -1,7 +1,7 @@
-"""Writes the server's configuration, which is durable, private, and the same at every start.
+"""Writes the server's configuration: durable, private, and the same at every start.
 
-It is kept outside the database's folder, so that nothing but PostgreSQL writes there. A setting of
-ALTER SYSTEM overrides it, but not where the server listens.
+It is outside the database's folder, so that nothing but PostgreSQL writes there. ALTER SYSTEM can
+override its settings, except where the server listens.
 """
 
 import os
@@ -55,7 +55,7 @@ local  replication  {ROLE}  peer  map={ROLE}
 def write(
     folder: DataFolder, account: OsAccount, binaries: Binaries, settings: Mapping[str, str]
 ) -> None:
-    """Write all configuration files; `settings` override the defaults."""
+    """Write all configuration files; `settings` overrides the defaults."""
     compression = {"wal_compression": "lz4"} if binaries.has_lz4 else {}
     sync = {"recovery_init_sync_method": "syncfs"} if _has_syncfs() else {}
     places = {"hba_file": str(folder.hba), "ident_file": str(folder.ident)}
@@ -65,7 +65,7 @@ def write(
 
 
 def arguments(folder: DataFolder) -> list[str]:
-    """The settings on the server's command line, which no configuration overrides."""
+    """Return the settings for the server's command line, which no configuration can override."""
     socket_folder = str(folder.socket.parent).replace('"', '""')
     return [
         *("-D", str(folder.pgdata)),
@@ -78,10 +78,10 @@ def arguments(folder: DataFolder) -> list[str]:
 
 
 def _has_syncfs() -> bool:
-    """Whether the kernel can write out a whole file system at once, and report if that failed.
+    """Return True if the kernel can sync a whole file system, and report a failure.
 
-    A recovery first has all of the database's files written to the disk. For its some 1,200 files
-    one by one, that took 1.5 to 5 s while others wrote to the disk; at once it took 0.05 to 0.1 s.
+    A recovery first syncs all files of the database. For about 1,200 files one by one, that took 1.5
+    to 5 s while other processes wrote to the disk; all at once it took 0.05 to 0.1 s.
     Kernels before Linux 5.8 do not report errors.
     """
     if not sys.platform.startswith("linux"):
@@ -95,7 +95,7 @@ def _main(folder: DataFolder) -> Path:
 
 
 def _ident_map(account: OsAccount) -> str:
-    """The accounts that may use the roles: the account itself, and root, who could become it anyway."""
+    """Return the accounts that may use the roles: the account itself, and root, who could become it anyway."""
     names = sorted({account.name, "root"})
     roles = (ROLE, SERVING_ROLE)
     return "".join(f'{ROLE}  "{name}"  {role}\n' for name in names for role in roles)

@@ -1,4 +1,4 @@
-"""The errors that keep an embedded PostgreSQL from running.
+"""Errors that prevent an embedded PostgreSQL from running.
 
 EmbeddedPostgresError
 ├── FolderUnusableError     permissions, damaged data, no account to run as: a person must act
@@ -9,15 +9,15 @@ EmbeddedPostgresError
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """Base of the errors here; the message is for the person who started the server."""
+    """Base class; the message is for the person who started the server."""
 
 
 class FolderUnusableError(EmbeddedPostgresError):
-    """The data folder, or an account to run PostgreSQL in it, cannot be used as it is."""
+    """The data folder, or an account to run PostgreSQL in it, cannot be used."""
 
 
 class VersionMismatchError(EmbeddedPostgresError):
-    """The data folder was written by a major version of PostgreSQL that we do not have."""
+    """The data folder was written by a major version of PostgreSQL that is not installed."""
 
 
 class StartFailedError(EmbeddedPostgresError):

@@ -1,6 +1,6 @@
-"""Writes files of the data folder safely, even if somebody else may have prepared the folder.
+"""Writes files in the data folder safely, even if another user prepared the folder.
 
-Links are never followed, and files that root makes belong to the owner of the folder that has them.
+Links are never followed, and files that root creates belong to the owner of their folder.
 """
 
 import os
@@ -11,14 +11,14 @@ from service.store.embedded.os_account import ROOT
 
 
 def open_owned(path: Path, flags: int) -> int:
-    """Open `path` with a close-on-exec descriptor; an absent file is made, readable for its owner alone."""
+    """Open `path` with a close-on-exec descriptor; create it if absent, readable only by its owner."""
     descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     _give_to_owner(descriptor, path.parent)
     return descriptor
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file that all may read; readers see either the old or the whole new text."""
+    """Replace a world-readable file atomically."""
     descriptor, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,8 +1,8 @@
-"""Ends a PostgreSQL that nobody uses any more, as a process of its own beside each server.
+"""Shuts down a PostgreSQL without users, as a separate process beside each server.
 
-Normally the last process that uses a data folder stops the server. If that process is killed, this
-one sees that the lock of the users is free, and asks the server to shut down. It runs as a plain
-script with the standard library only, so that it is small and quick to start:
+Normally, the last process that uses a data folder stops the server. If that process is killed, this
+one sees that the users' lock is free, and shuts the server down. It runs as a plain script with the
+standard library only, so that it is small and starts quickly:
 
     idle_shutdown.py <pidfd of the server> <descriptor of users.lock>
 """
@@ -17,7 +17,7 @@ _SHUTDOWN_SECONDS = 60.0
 
 
 def main(server: int, users: int) -> None:
-    """Wait until the server has ended, or end it once the folder has no user."""
+    """Wait until the server has ended, or shut it down once the folder has no users."""
     while not _has_ended(server, _ROUND_SECONDS):
         if _nobody_uses(users):
             _end(server)

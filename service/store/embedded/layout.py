@@ -1,4 +1,4 @@
-"""Lays out a data folder, so that the account that runs postgres can reach what it needs.
+"""The layout of a data folder, in which the account that runs postgres can reach what it needs.
 
     <data folder>/
       postgres/             the database (PGDATA), the account's own, 0700
@@ -35,13 +35,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DataFolder:
-    """The paths in one data folder; `root` is absolute, and no other data is there."""
+    """The paths in a data folder; `root` is absolute."""
 
     root: Path
 
     @property
     def pgdata(self) -> Path:
-        """The database itself."""
+        """The folder of the database itself."""
         return self.root / "postgres"
 
     @property
@@ -56,12 +56,12 @@ class DataFolder:
 
     @property
     def hba(self) -> Path:
-        """The file that says who may connect."""
+        """The file of rules for who may connect."""
         return self.root / "pg_hba.conf"
 
     @property
     def ident(self) -> Path:
-        """The file that says which accounts may use which role."""
+        """The file that maps accounts to the roles that they may use."""
         return self.root / "pg_ident.conf"
 
     @property
@@ -71,22 +71,22 @@ class DataFolder:
 
     @property
     def users_lock(self) -> Path:
-        """The lock that every process which uses the folder shares."""
+        """The lock that all users of the folder share."""
         return self.root / "users.lock"
 
     @property
     def supervisor_lock(self) -> Path:
-        """The lock that the supervising process holds."""
+        """The lock of the supervising process."""
         return self.root / "supervisor.lock"
 
     @property
     def server_lock(self) -> Path:
-        """The lock that PostgreSQL's own processes hold; the file has the postmaster's process id."""
+        """The lock of PostgreSQL's own processes; the file contains the postmaster's process id."""
         return self.root / "server.lock"
 
 
 def owner(data_dir: Path) -> int | None:
-    """The user id that the database in `data_dir` belongs to, None if there is no database."""
+    """Return the id of the user who owns the database in `data_dir`, or None if it does not exist."""
     try:
         return DataFolder(_follow(data_dir.resolve())).pgdata.stat().st_uid
     except FileNotFoundError:
@@ -96,9 +96,10 @@ def owner(data_dir: Path) -> int | None:
 
 
 def prepare(data_dir: Path, account: OsAccount, system_dir: Path) -> DataFolder:
-    """Make the data folder, or the one that stands in for it, with what `account` needs in it.
+    """Create the data folder, or its substitute, with what `account` needs in it.
 
-    Raises FolderUnusableError if it cannot be made or written.
+    Raises:
+        FolderUnusableError: it cannot be created or written.
     """
     try:
         if system_dir in data_dir.parents:
@@ -109,7 +110,7 @@ def prepare(data_dir: Path, account: OsAccount, system_dir: Path) -> DataFolder:
 
 
 def prepare_socket(folder: DataFolder, account: OsAccount) -> None:
-    """Make the folder for the socket of a server that is about to start; the caller supervises.
+    """Create the folder for the socket of a server that is about to start; the caller supervises.
 
     If its path is too long for a socket it is a link to a short private folder.
     """
@@ -156,7 +157,7 @@ def _is_ours(data_dir: Path) -> bool:
 
 
 def _admit(data_dir: Path, account: OsAccount) -> None:
-    """Let the account pass through root's own folder, but not read it."""
+    """Let the account traverse root's own folder, but not read it."""
     os.chown(data_dir, -1, account.gid)
     data_dir.chmod(0o710)
 
@@ -198,7 +199,7 @@ def _elsewhere(data_dir: Path, account: OsAccount, system_dir: Path) -> Path:
 
 
 def make_system_dir(system_dir: Path) -> None:
-    """Make the folder for files that can be nowhere else; all may pass through, whatever the umask."""
+    """Create the folder for files that have no other place; all may traverse it, whatever the umask."""
     if not system_dir.is_dir():
         system_dir.mkdir(parents=True, exist_ok=True)
         system_dir.chmod(0o755)
@@ -217,7 +218,7 @@ def _fits(run: Path) -> bool:
 
 
 def _is_private(path: Path, account: OsAccount) -> bool:
-    """Whether a folder below /tmp is ours: it belongs to the account, and nobody else may enter it."""
+    """Return True if a folder below /tmp belongs to the account, and only the account may enter it."""
     try:
         status = path.lstat()
     except FileNotFoundError:

@@ -17,7 +17,7 @@ _RECORD_BYTES_MAX = 64
 
 
 class FileLock:
-    """One lock file, opened at the first attempt and closed with the lock's release."""
+    """A lock file, opened at the first attempt, and closed when the lock is released."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,38 +25,38 @@ class FileLock:
         _all_locks.add(self)
 
     def try_exclusive(self) -> bool:
-        """Take the lock alone, or return False at once; a shared lock that is held here is given up."""
+        """Take an exclusive lock, or return False at once; a shared lock held here is released."""
         return self._try(fcntl.LOCK_EX)
 
     def try_shared(self) -> bool:
-        """Take the lock together with others, or return False at once."""
+        """Take a shared lock, or return False at once."""
         return self._try(fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give the lock up; without effect if it is not held."""
+        """Release the lock, if it is held."""
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.drop()
 
     def drop(self) -> None:
-        """Close our descriptor: the lock lives on only where a child has inherited it."""
+        """Close this process's descriptor; the lock survives only in children that inherited it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def bequeath(self) -> int:
-        """The descriptor to pass to a child; the lock is then held until the child's last process ends."""
+        """Return the descriptor to pass to a child, which holds the lock until its last process ends."""
         assert self._descriptor is not None
         return self._descriptor
 
     def record(self, text: str) -> None:
-        """Replace the file's content, which is for others to read and does not affect the lock."""
+        """Replace the file's content, which informs other processes and does not affect the lock."""
         assert self._descriptor is not None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text.encode(), 0)
 
     def read(self) -> str:
-        """The text that the last holder recorded; empty if there is none."""
+        """Return the text that the last holder recorded, or "" if none."""
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             return file.read(_RECORD_BYTES_MAX).decode(errors="replace")
         return ""

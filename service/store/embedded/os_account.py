@@ -1,4 +1,4 @@
-"""Chooses the account that runs postgres: our own, or if that is root one without rights.
+"""Chooses the account that runs postgres: the current one, or for root one without privileges.
 
 PostgreSQL refuses to run as root.
 """
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Identity(TypedDict, total=False):
-    """Arguments of `subprocess.Popen` that make the child run as somebody else."""
+    """Arguments of `subprocess.Popen` that run the child as another user."""
 
     user: int
     group: int
@@ -38,24 +38,24 @@ class OsAccount:
 
     @property
     def is_self(self) -> bool:
-        """Whether this process runs as that account already."""
+        """True if this process runs as that account."""
         return self.uid == os.geteuid()
 
     def identity(self) -> Identity:
-        """The arguments that start a process as this account."""
+        """Return the arguments that start a process as this account."""
         if self.is_self:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def reaches(self, path: Path) -> bool:
-        """Whether the account may enter `path`, judged by the mode of each folder on the way.
+        """Return True if the account may enter `path`, by the mode of each folder on the way.
 
         Access lists are not consulted: at worst PostgreSQL says itself that it cannot enter.
         """
         return all(self.may_enter(folder.stat()) for folder in (path, *path.parents))
 
     def may_enter(self, status: os.stat_result) -> bool:
-        """Whether the mode of one folder lets the account in."""
+        """Return True if the mode of one folder lets the account in."""
         if status.st_uid == self.uid:
             return bool(status.st_mode & 0o100)
         if status.st_gid == self.gid:
@@ -64,9 +64,10 @@ class OsAccount:
 
 
 def choose(owner: int | None) -> OsAccount:
-    """The account for a data folder whose database belongs to `owner` (None: there is none yet).
+    """Return the account for a data folder whose database belongs to `owner`, or None for a new one.
 
-    Raises FolderUnusableError if there is no account that PostgreSQL would accept.
+    Raises:
+        FolderUnusableError: no account exists that PostgreSQL would accept.
     """
     uid = os.geteuid()
     if owner is not None and uid not in (ROOT, owner):
@@ -96,7 +97,7 @@ def _known(uid: int) -> OsAccount:
 
 
 def _named_or_not(uid: int) -> OsAccount:
-    """The account that owns an existing database, even if its id has no name.
+    """Return the account that owns an existing database, even if its id has no name.
 
     In a new container, or after a restore, the files may belong to an id without a name. Only
     initdb insists on a name.

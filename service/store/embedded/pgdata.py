@@ -1,4 +1,4 @@
-"""Makes the database's own folder, whole or not at all, and checks that we know its version."""
+"""Creates the database's own folder, atomically, and checks that its version is supported."""
 
 import logging
 import os
@@ -29,33 +29,33 @@ _OPTIONS = (
     "--locale-provider=builtin",
     "--builtin-locale=C",
 )
-"""Options of initdb; with them text is compared by its bytes, which no upgrade of a library changes."""
+"""Options of initdb: text is compared by its bytes, which no upgrade of a library changes."""
 
 _log = logging.getLogger(__name__)
 
 
 def check_version(folder: DataFolder, account: OsAccount, binaries: Binaries) -> None:
-    """Raise VersionMismatchError if the database, if there is one, is of another major version."""
+    """Raise VersionMismatchError if the folder has a database of another major version."""
     try:
-        found = (folder.pgdata / "PG_VERSION").read_text("utf-8", "replace").strip()
+        version = (folder.pgdata / "PG_VERSION").read_text("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         return
-    if found in ("", binaries.major):  # empty: initdb was interrupted
+    if version in ("", binaries.major):  # empty: initdb was interrupted
         return
     message = (
-        f"The database in {folder.pgdata} is of PostgreSQL {found}; this Moorage runs PostgreSQL "
+        f"The database in {folder.pgdata} is of PostgreSQL {version}; this Moorage runs PostgreSQL "
         f"{binaries.major}. Nothing was changed. "
     )
-    if found.isdigit() and int(found) < int(binaries.major):
-        commands = _upgrade_commands(folder, account, binaries, found)
+    if version.isdigit() and int(version) < int(binaries.major):
+        commands = _upgrade_commands(folder, account, binaries, version)
         raise VersionMismatchError(f"{message}To upgrade it:\n{commands}")
     raise VersionMismatchError(
-        f"{message}Use a Moorage that runs PostgreSQL {found}, or another data folder."
+        f"{message}Use a Moorage that runs PostgreSQL {version}, or another data folder."
     )
 
 
 def ensure(folder: DataFolder, account: OsAccount, binaries: Binaries, *, sync: bool) -> None:
-    """Make the database unless it exists. The caller must hold the supervisor's lock of the folder.
+    """Create the database unless it exists. The caller must hold the supervisor's lock of the folder.
 
     With `sync=False` it is not made sure that the files reach the disk. Raises FolderUnusableError
     if there is a damaged database, and StartFailedError if initdb fails.
@@ -74,12 +74,12 @@ def ensure(folder: DataFolder, account: OsAccount, binaries: Binaries, *, sync: 
 
 
 def _upgrade_commands(
-    folder: DataFolder, account: OsAccount, binaries: Binaries, found: str
+    folder: DataFolder, account: OsAccount, binaries: Binaries, version: str
 ) -> str:
-    """The shell commands that upgrade the database, one on each line."""
+    """Return the shell commands that upgrade the database, one per line."""
     old = folder.pgdata
     new = old.with_name(f"{old.name}.{binaries.major}")
-    old_programs = installed.older(found) or Path(f"/usr/lib/postgresql/{found}/bin")
+    old_programs = installed.older(version) or Path(f"/usr/lib/postgresql/{version}/bin")
     rules = shlex.quote(f"-c hba_file={folder.hba} -c ident_file={folder.ident}")
     become = "" if account.is_self else f"runuser -u {account.name} -- "
     initdb, upgrade = (become + binaries.path(program) for program in ("initdb", "pg_upgrade"))
@@ -88,7 +88,7 @@ def _upgrade_commands(
         f"  {initdb} -D {new} -U {ROLE} {' '.join(_OPTIONS)}\n"
         f"  cd {new} && {upgrade} -U {ROLE} -b {old_programs} -B {binaries.folder}"
         f" -d {old} -D {new} -s /tmp -o {rules} -O {rules}\n"
-        f"  mv {old} {old}.{found} && mv {new} {old}"
+        f"  mv {old} {old}.{version} && mv {new} {old}"
     )
 
 
@@ -114,7 +114,7 @@ def _set_aside(folder: DataFolder) -> None:
 
 
 def _initialise(draft: Path, account: OsAccount, binaries: Binaries, *, sync: bool) -> None:
-    """Run initdb, and create our database with a server without connections."""
+    """Run initdb, and create the database with a single-user server."""
     options = [*_OPTIONS, "--auth=peer", f"--username={ROLE}", "--no-instructions"]
     options += [] if sync else ["--no-sync"]
     _run(account, [binaries.path("initdb"), "-D", str(draft), *options])

@@ -24,14 +24,14 @@ from service.store.embedded.os_account import OsAccount
 POLL_SECONDS = 0.02
 _ORPHANS_SECONDS = 0.3
 ORPHANS_SECONDS_MAX = 3.0
-"""How long processes that a killed server left behind are waited for, at most."""
+"""The longest wait for processes that a killed server left behind."""
 _GUARD_SECONDS_MAX = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 class Postmaster:
-    """A server: our child, with a guard process that ends it if we are killed, or one that we found."""
+    """A running server: a child, with a guard process that ends it if this process is killed, or one that was found."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Postmaster:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether another process started it."""
+        """True if another process started it."""
         return self._child is None
 
     def is_alive(self) -> bool:
-        """Whether the server runs; if it was our child and has ended, it is reaped."""
+        """Return True if the server runs; reap it if it was a child and has ended."""
         if self._child is not None:
             return self._child.poll() is None
         return processes.is_postmaster(self.pid, self._folder.pgdata)
@@ -67,7 +67,7 @@ class Postmaster:
         self.forget()
 
     def reload(self) -> None:
-        """Have the server read again who may connect."""
+        """Have the server reload its rules for who may connect."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGHUP)
 
@@ -78,7 +78,7 @@ class Postmaster:
                 self._guard.wait(_GUARD_SECONDS_MAX)
 
     def leave(self) -> None:
-        """Let the server and its guard outlive us, since other processes use it."""
+        """Let the server and its guard outlive this process, since others use it."""
         for process in (self._child, self._guard):
             if process is not None:
                 process.returncode = 0  # or Popen would warn of a child that still runs
@@ -93,7 +93,7 @@ class Postmaster:
 
 
 def find(folder: DataFolder) -> Postmaster | None:
-    """The server that runs in the folder, whoever started it.
+    """Return the server that runs in the folder, or None, whichever process started it.
 
     A process id in a file is believed only if that process is a server of this folder. The server is
     found without files, too, since these may be truncated, or not yet written.
@@ -106,8 +106,8 @@ def find(folder: DataFolder) -> Postmaster | None:
         pid = _leading_number(text)
         if pid is not None and processes.is_postmaster(pid, folder.pgdata):
             return Postmaster(folder, pid)
-    found = processes.find_postmaster(folder.pgdata)
-    return None if found is None else Postmaster(folder, found)
+    pid = processes.find_postmaster(folder.pgdata)
+    return None if pid is None else Postmaster(folder, pid)
 
 
 def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmaster:
@@ -129,7 +129,7 @@ def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmas
 
 
 def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
-    """Take the lock of a server's processes, once orphaned ones have ended or were killed."""
+    """Take the lock of a server's processes, once orphaned ones have ended or been killed."""
     began, killed = time.monotonic(), 0
     while not lock.try_exclusive():
         waited = time.monotonic() - began
@@ -164,7 +164,7 @@ def _spawn(
 
 
 def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
-    """Have a process of its own end the server when the last user of the folder is killed."""
+    """Start a process that ends the server when the last user of the folder is killed."""
     if not hasattr(os, "pidfd_open"):
         return None  # this is not Linux: the next start finds the server and takes it over
     server = os.pidfd_open(pid)  # our child, which nobody has reaped

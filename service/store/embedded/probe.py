@@ -1,4 +1,4 @@
-"""Asks a server for a session, which is the only proof that it is ready."""
+"""Asks a server for a session, the only proof that it is ready."""
 
 import enum
 import re
@@ -15,7 +15,7 @@ _TERMINATE = b"X\0\0\0\4"
 
 
 class ProbeAnswer(enum.Enum):
-    """The answer of a server that is asked for a session."""
+    """A server's answer to a request for a session."""
 
     READY = enum.auto()
     NOT_YET = enum.auto()  # it starts, recovers, shuts down or has no resources left
@@ -24,7 +24,7 @@ class ProbeAnswer(enum.Enum):
 
 
 def ask(path: Path) -> ProbeAnswer:
-    """Ask for a session at the socket `path`, as the service itself would, and leave again."""
+    """Ask for a session at the socket `path`, as the service itself would, and disconnect."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_ANSWER_SECONDS_MAX)
@@ -45,9 +45,9 @@ def _startup_message() -> bytes:
 
 
 def meaning_of(answer: bytes) -> ProbeAnswer:
-    """The meaning of a server's first message to a client.
+    """Return the meaning of a server's first message to a client.
 
-    It is an authentication request, where 0 says that we are let in, or an error with a SQLSTATE.
+    It is an authentication request, where 0 means success, or an error with a SQLSTATE.
     """
     if answer.startswith(b"R"):
         (request,) = struct.unpack_from("!i", answer.ljust(9, b"\xff"), 5)

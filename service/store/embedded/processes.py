@@ -1,4 +1,4 @@
-"""Tells whether a process is a server of our folder, as ids are reused and files may name any id."""
+"""Recognizes the processes of a folder's server, since ids are reused and files may name any id."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _PROGRAM_NAMES = ("postgres", "postmaster")
 
 
 def is_postmaster(pid: int, pgdata: Path) -> bool:
-    """Whether the process is a server of that database, and not one of the server's own children."""
+    """Return True if the process is the server of that database, not one of the server's children."""
     arguments = _command_line(pid)
     if not arguments or Path(arguments[0]).name not in _PROGRAM_NAMES:
         return False  # the children have titles such as `postgres: checkpointer`
@@ -22,7 +22,7 @@ def is_postmaster(pid: int, pgdata: Path) -> bool:
 
 
 def find_postmaster(pgdata: Path) -> int | None:
-    """The server of that database among all processes, where they can be listed.
+    """Return the id of that database's server, or None, where processes can be listed.
 
     A child that was forked a moment ago still looks like the server, but has it as its parent.
     """
@@ -31,7 +31,7 @@ def find_postmaster(pgdata: Path) -> int | None:
 
 
 def exists(pid: int) -> bool:
-    """Whether any process has that id."""
+    """Return True if any process has that id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -42,7 +42,7 @@ def exists(pid: int) -> bool:
 
 
 def kill_orphans(pgdata: Path) -> int:
-    """Kill the children that a killed server left behind, and return how many there were.
+    """Kill the children that a killed server left behind; return how many.
 
     They end by themselves once they notice, but one that computes may not notice for hours. No
     committed data is lost: the rest was lost already when the server was killed.
@@ -82,7 +82,7 @@ def _command_line(pid: int) -> list[str]:
 
 
 def read(path: Path) -> str:
-    """The text of a file, empty if it cannot be read."""
+    """Return the text of a file, or "" if it cannot be read."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Waits for a server to be ready, for as long as it makes progress."""
+"""Waits for a server to be ready, as long as it makes progress."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from service.store.embedded.probe import ProbeAnswer
 STOP_SECONDS_MAX = 10.0
 _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
 FOREIGN_SECONDS_MAX = 5.0
-"""How long we wait for a server that another process started and that does not answer us."""
+"""How long to wait for a server that another process started and that does not answer."""
 _PAUSE_SECONDS_MIN = 0.02
 _PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the server's log
 
@@ -20,7 +20,8 @@ _PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the 
 def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Event) -> None:
     """Return when the server accepts sessions, or when `stopping` is set.
 
-    Raises StartFailedError if it ends, refuses or makes no progress; it then runs no longer.
+    Raises:
+        StartFailedError: it ended, refuses sessions, or makes no progress; it no longer runs.
     """
     stall = _Stall(folder)
     pause = _PAUSE_SECONDS_MIN
@@ -37,7 +38,7 @@ def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Even
 
 
 class _Stall:
-    """Measures for how long nothing new has been in the server's log."""
+    """Measures how long the server's log has not grown."""
 
     def __init__(self, folder: DataFolder) -> None:
         self._folder = folder
@@ -58,7 +59,7 @@ def _is_hopeless(server: Postmaster, answer: ProbeAnswer, stall: _Stall) -> str 
     stalled = stall.seconds()
     if stalled > _STALL_SECONDS_MAX:
         return "It made no progress"
-    # Whoever started a server in our folder by hand gave it another socket, or other rules.
+    # A server that was started in the folder by hand has another socket, or other rules.
     if server.is_adopted and answer is not ProbeAnswer.NOT_YET and stalled > FOREIGN_SECONDS_MAX:
         return "It was not started by Moorage"
     return None

@@ -1,4 +1,4 @@
-"""Reads PostgreSQL's log, for our error messages and to see that a recovery goes on, and bounds it."""
+"""Reads PostgreSQL's log, for error messages and to see the progress of a recovery, and bounds its size."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from service.store.embedded.files import open_owned
 from service.store.embedded.layout import DataFolder
 
 BYTES_MAX = 10_000_000
-"""A log that is larger than this is copied to a second file and begun anew."""
+"""The size beyond which the log is copied to a second file and truncated."""
 _TAIL_BYTES = 8_000
 _TAIL_LINES = 12
 _VARYING = re.compile(r"^.*FATAL:.*$|elapsed time: [\d.]+ s|^\S+ \S+ \S+ \[\d+\] ", re.MULTILINE)
@@ -23,20 +23,20 @@ def open_to_append(folder: DataFolder) -> int:
 
 
 def tail(folder: DataFolder) -> str:
-    """The last lines of the log."""
+    """Return the last lines of the log."""
     return "\n".join(_end(folder).splitlines()[-_TAIL_LINES:])
 
 
 def progress(folder: DataFolder) -> str:
-    """The end of the log, without text that changes though a recovery makes no progress.
+    """Return the end of the log, without text that changes even if a recovery makes no progress.
 
-    Such are times that passed, and refusals (FATAL) of our own questions that came too early.
+    Such text is elapsed times, and refusals (FATAL) of premature probes.
     """
     return _VARYING.sub("", _end(folder))
 
 
 def limit(folder: DataFolder) -> None:
-    """Keep the log in two files of at most 10 MB each, and what is added between two calls.
+    """Bound the log to two files of about 10 MB each, apart from what is written between calls.
 
     The server appends to an open file, so it is copied and truncated rather than renamed.
     """

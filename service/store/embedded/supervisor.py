@@ -50,9 +50,9 @@ _BACK_OFF_SECONDS_MAX = 5.0
 _BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ended it may be over
 _STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
 PATIENCE_SECONDS = 60.0
-"""How long a start may make no progress before it is given up."""
+"""How long a start may make no progress before it is abandoned."""
 LOG_CHECK_SECONDS = 60.0
-"""The time between two checks that the log of a running server is not too large."""
+"""The time between two checks of the size of a running server's log."""
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _log = logging.getLogger(__name__)
@@ -88,12 +88,12 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """The URL of the database for SQLAlchemy with asyncpg; there is no secret in it."""
+        """The URL of the database for SQLAlchemy with asyncpg; it contains no secret."""
         return self._url_of(configuration.ROLE)
 
     @property
     def serving_url(self) -> str:
-        """The URL for servers, whose role is no superuser; `service.store.schema.serving_role` gives it its rights."""
+        """The URL for servers, whose role is no superuser; `service.store.schema.serving_role` grants its privileges."""
         return self._url_of(configuration.SERVING_ROLE)
 
     def _url_of(self, role: str) -> str:
@@ -102,12 +102,12 @@ class EmbeddedPostgres:
 
     @property
     def data_folder(self) -> Path:
-        """The folder that has the data, which for root may be another one than was asked for."""
+        """The folder that has the data, which for root may differ from the requested one."""
         return self._folder.root
 
     @property
     def is_supervisor(self) -> bool:
-        """Whether this process keeps the server running, rather than another."""
+        """True if this process, not another, keeps the server running."""
         return self._is_supervisor
 
     def start(self) -> str:
@@ -129,7 +129,7 @@ class EmbeddedPostgres:
         return self.url
 
     def _start_thread(self) -> None:
-        """Start the thread, with signals blocked: a handler that raises would leave it half started."""
+        """Start the thread with signals blocked, since a handler that raises would leave it half started."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
 
         def run() -> None:
@@ -172,7 +172,7 @@ class EmbeddedPostgres:
         self.stop()
 
     def _register(self) -> None:
-        """Become a user of the folder, once nobody is about to stop its server."""
+        """Become a user of the folder, once no other process is about to stop its server."""
         try:
             self._wait_for(self._users.try_shared, "The server is being stopped and does not end.")
         except OSError as error:
@@ -184,7 +184,7 @@ class EmbeddedPostgres:
             raise self._failure
 
     def _stop_server(self) -> None:
-        """Stop the server, since we are the last user; a former supervisor is about to release its lock."""
+        """Stop the server, as the last user; a former supervisor is about to release its lock."""
         if not self._is_supervisor:
             self._wait_for(self._lock.try_exclusive, "Another process supervises without a user.")
         server = self._server or postmaster.find(self._folder)
@@ -200,7 +200,7 @@ class EmbeddedPostgres:
             time.sleep(postmaster.POLL_SECONDS)
 
     def _run(self) -> None:
-        """Do the thread's work; when it ends, `start` waits no longer, whatever happened."""
+        """Do the thread's work; when it ends, for any reason, `start` stops waiting."""
         try:
             self._keep_running()
         finally:
@@ -209,7 +209,7 @@ class EmbeddedPostgres:
             self._settled.set()
 
     def _keep_running(self) -> None:
-        """Follow until the lock is ours, then supervise; once the server has run, never give up."""
+        """Follow until this process has the lock, then supervise; once the server has run, never give up."""
         pause = _BACK_OFF_SECONDS_MIN
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not self._stopping.is_set():
@@ -225,7 +225,7 @@ class EmbeddedPostgres:
                 pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
-        """Whether to try again: always once the server has run, else for a minute if the error may pass."""
+        """Return True to retry: always once the server has run, else for a minute if the error may be transient."""
         if isinstance(error, OSError):
             error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
         passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at
@@ -275,9 +275,10 @@ class EmbeddedPostgres:
         return postmaster.start(self._folder, self._account, self._binaries)
 
     def _watch(self, server: Postmaster) -> None:
-        """Return when asked to stop, or when the server has ended after it ran for long.
+        """Return when asked to stop, or when a server that ran for long has ended.
 
-        Raises EndedSoonError if the server ended soon.
+        Raises:
+            EndedSoonError: the server ended soon.
         """
         ready_at = checked_at = time.monotonic()
         while not self._stopping.wait(_ROUND_SECONDS):

@@ -1,4 +1,4 @@
-"""Makes of a commit the statement that carries it out, and its arguments: arrays by column."""
+"""The statement that makes a commit, and its arguments: arrays by column."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from service.store.db import arrays
 from service.store.events import EVENT_COLUMNS, event_columns
 
 _COMMIT_COLUMNS = 23
-"""The arguments of every commit: 7 of its own, 10 of changes, 5 of records, and 1 more of changes."""
+"""The number of arguments of every commit: 7 for itself, 10 for changes, 5 for records, 1 more for changes."""
 
 
 def _places(count: int) -> str:
-    """Return the placeholders of this many arguments."""
+    """Return placeholders for `count` arguments."""
     return ", ".join(f"${place}" for place in range(1, count + 1))
 
 
-# All statements are put together from placeholders alone, so no SQL can be injected.
+# The statements are composed of placeholders alone, so no SQL can be injected.
 _COMMIT = f"SELECT * FROM commit_v5({_places(_COMMIT_COLUMNS)})"  # noqa: S608
 _COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v5({_places(_COMMIT_COLUMNS + EVENT_COLUMNS)})"  # noqa: S608
 _COMMIT_WITH_AUDIT = (
@@ -26,14 +26,14 @@ _COMMIT_WITH_AUDIT = (
 
 
 class Call(NamedTuple):
-    """A statement with its arguments."""
+    """A statement and its arguments."""
 
     statement: str
     arguments: tuple[object, ...]
 
 
 def commit_call(cluster_id: int, request: CommitRequest, policy: AuditPolicy) -> Call:
-    """Return the call that makes a commit; without events and audit a simpler statement is enough."""
+    """Return the call that makes a commit; one without events or audit takes fewer arguments."""
     arguments = _arguments(cluster_id, request)
     audit = () if policy.never else request.audit
     if audit and policy.applies_to([entry.caller for entry in audit]):
@@ -45,7 +45,7 @@ def commit_call(cluster_id: int, request: CommitRequest, policy: AuditPolicy) ->
 
 
 def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
-    """The arguments of `commit_v5`, the changes and records as arrays by column."""
+    """Return the arguments of `commit_v5`, with changes and records as arrays by column."""
     changes = request.changes
     assert changes, "a commit without changes makes no revision"
     assert changes[0].revision == request.expected_revision + 1, changes[0].revision

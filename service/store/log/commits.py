@@ -1,4 +1,4 @@
-"""Extends and reads the log on PostgreSQL: commits, settles unknown outcomes, commits under the lock."""
+"""The log on PostgreSQL: commits, commits under the lock, unknown outcomes, and reads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -32,18 +32,18 @@ from service.model.log.results import (
     NotYet,
 )
 from service.store.audit import AuditPolicy
-from service.store.coordination.leases import LASTS
-from service.store.db.connector import Driver
+from service.store.coordination.leases import NOT_EXPIRED
+from service.store.db.connector import Connection
 from service.store.db.failures import is_unavailable, unavailable_on_failure
 from service.store.db.outages import Outages, reason_of
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone, head_of
 from service.store.log.commit_arguments import Call, commit_call, record_columns
 from service.store.log.reads import read_page
 from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
-"""Decides on the end of the log while the head is locked; None gives the lock back."""
+"""Decides on the end of the log while the head is locked, or returns None to commit nothing."""
 
 T = TypeVar("T")
 
@@ -58,9 +58,9 @@ _FIND_COMMIT = """
     WHERE f.cluster_id = $1
 """
 LOCK_WAIT_SECONDS = 2.0
-"""How long a transaction waits for the lock on a head."""
+"""The longest that a transaction waits for the lock on a head."""
 LOCK_IDLE_SECONDS = 1.0
-"""How long a transaction that has the lock may be idle before PostgreSQL ends it."""
+"""How long a transaction with the lock may be idle before PostgreSQL ends it."""
 _BEGIN = """
     BEGIN;
     SET LOCAL idle_in_transaction_session_timeout = {idle:.0f};
@@ -68,12 +68,12 @@ _BEGIN = """
 """
 _BOUND = "SET LOCAL transaction_timeout = {whole:.0f};"
 _TRANSACTION_TIMEOUT_SINCE = 17
-# Whoever takes a lease that has ended waits for the lock, and then sees what was committed.
+# A process that takes an expired lease waits for this lock, and then sees the commit.
 _HELD = f"""
     SELECT l.holder, l.name
     FROM lease AS l, unnest($2::text[], $3::text[]) AS f (holder, name)
     WHERE l.cluster_id = $1 AND l.name = f.name AND l.holder = f.holder
-        AND {LASTS}
+        AND {NOT_EXPIRED}
     FOR SHARE OF l
 """  # noqa: S608 - put together from constants
 _LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"
@@ -88,9 +88,9 @@ _FIND_RECORDS = """
             OFFSET 0) AS r
 """
 PROOF_SECONDS_MAX = 3.0
-"""How long the proof that commits work may take."""
-# The rows do not fit into the memory that is allowed, so they are written to a temporary file,
-# which a full disk has no room for. An update of no row asks for the same rights as one of some.
+"""The time limit of the proof that commits work."""
+# The rows exceed work_mem, so they are written to a temporary file, which fails on a full disk. An
+# update of no row requires the same privileges as one of some.
 _PROVE = """
     BEGIN;
     SET LOCAL work_mem = '64kB';
@@ -103,12 +103,12 @@ _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 
 
 class Log:
-    """The logs of clusters: extends and reads them."""
+    """The logs of clusters."""
 
     def __init__(
         self,
-        commits: Connections,
-        reads: Connections,
+        commits: ConnectionPool,
+        reads: ConnectionPool,
         policy: AuditPolicy,
         outages: Outages | None = None,
     ) -> None:
@@ -119,16 +119,16 @@ class Log:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def head(self, cluster_id: int) -> Head:
-        """The head, at which the log ends, read after this call began (P8)."""
+        """Return the head, where the log ends, as of a time after this call began (P8)."""
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reads.acquire() as connection:
                 row = await connection.fetchrow(_HEAD, cluster_id)
         return _present(cluster_id, row)
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """The heads of several logs, read in one statement; clusters that are gone are absent."""
+        """Return the heads of several logs, read in one statement; missing clusters are left out."""
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reads.acquire() as connection:
                 rows = await connection.fetch(_HEADS, list(cluster_ids))
         return {row["cluster_id"]: Head(row["revision"], row["tip"], row["at"]) for row in rows}
 
@@ -142,17 +142,17 @@ class Log:
         bytes_max: int = PAGE_BYTES_MAX,
         bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
-        """Whole commits after a revision whose last commit was `tip` (P3, P12).
+        """Return whole commits after a revision whose last commit was `tip` (P3, P12).
 
         A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
-        head, and never part of a commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
-        None, and only the revision is compared.
+        head, and never part of a commit. Without a tip (a watch may begin in the middle of a
+        commit), only the revision is compared.
 
         Raises:
             ReplicaMismatch: the log has a gap.
         """
         with unavailable_on_failure():
-            async with self._reads.driver() as connection:
+            async with self._reads.acquire() as connection:
                 return await read_page(
                     *(connection, cluster_id, after, tip, limit),
                     bytes_max=bytes_max,
@@ -162,17 +162,17 @@ class Log:
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1).
 
-        Once begun, this runs to its end even if the caller is cancelled.
+        Once begun, this completes even if the caller is cancelled.
 
         Raises:
             StorageUnavailable: nothing was committed.
-            OutcomeUnknown: it is not known whether the commit was made; ask `settle_unknown`.
+            OutcomeUnknown: it is not known whether the commit was made; call `settle_unknown`.
             ReplicaMismatch: the stored objects are not those that the request changes.
-            NotFound: there is no such cluster.
+            NotFound: no such cluster exists.
         """
         call = commit_call(cluster_id, request, self._policy)
         commit = self._commit_with_leases if request.leases else self._commit
-        return await self.to_its_end(commit(cluster_id, request, call))
+        return await self._run_to_completion(commit(cluster_id, request, call))
 
     async def _commit(self, cluster_id: int, request: CommitRequest, call: Call) -> CommitResult:
         try:
@@ -185,9 +185,9 @@ class Log:
     async def _commit_with_leases(
         self, cluster_id: int, request: CommitRequest, call: Call
     ) -> CommitResult:
-        """Commit in a transaction that keeps the leases on which the commit rests.
+        """Commit in a transaction that locks the leases on which the commit depends.
 
-        The head is locked first, as by all who delete a cluster and then its leases.
+        The head is locked first, in the same order as by the deletion of a cluster.
         """
         try:
             async with self._locked(cluster_id) as (connection, _):
@@ -199,8 +199,8 @@ class Log:
             return await self._duplicate(cluster_id, request.idempotency)
 
     async def _write(self, statement: str, *arguments: object) -> asyncpg.Record | None:
-        """Run one autocommitted statement, without a time-out: the outcome is worth waiting for."""
-        async with self._commits.driver() as connection:
+        """Run one autocommitted statement, without a timeout, because its outcome is needed."""
+        async with self._commits.acquire() as connection:
             try:
                 return await connection.fetchrow(statement, *arguments)
             except Exception as error:
@@ -211,23 +211,23 @@ class Log:
                 raise failed_commit(error) from error
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Find out what became of an attempt, and make sure that it stays so (P4).
+        """Determine the outcome of an attempt, and make it final (P4).
 
-        Giving the head another tip kills an attempt that is still on its way. If the head is
-        elsewhere already, the log tells whether the attempt took it there.
+        Giving the head another tip defeats an attempt that is still in flight. If the head has moved
+        already, the log shows whether the attempt moved it.
 
         Raises:
-            OutcomeUnknown: it cannot be found out now, or no more because the log was compacted.
-            NotFound: there is no such cluster.
+            OutcomeUnknown: the outcome cannot be determined now, or ever, as the log was compacted.
+            NotFound: no such cluster exists.
         """
         try:
-            return await self.to_its_end(self._settle(cluster_id, request))
+            return await self._run_to_completion(self._settle(cluster_id, request))
         except StorageUnavailable as error:
             raise OutcomeUnknown("Whether the change was committed is not known yet.") from error
 
     async def _settle(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
         with unavailable_on_failure():
-            async with self._commits.driver() as connection:
+            async with self._commits.acquire() as connection:
                 fence = await connection.fetchrow(
                     _FENCE, cluster_id, request.expected_revision, request.expected_tip
                 )
@@ -236,24 +236,23 @@ class Log:
                 head = head_of(fence)
                 if fence["outcome"] == "Fenced":
                     return Lost(head)
-                found = await connection.fetchrow(
+                record = await connection.fetchrow(
                     _FIND_COMMIT, cluster_id, request.last_revision, request.commit_id
                 )
-        return _verdict(cluster_id, request, head, found)
+        return _verdict(cluster_id, request, head, record)
 
     async def commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head, hand the log since (`after`, `tip`) to `decide`, commit its answer (P6).
+        """Lock the head, pass the log since (`after`, `tip`) to `decide`, and commit its result (P6).
 
-        `decide` runs in the event loop, must not wait, and should take at most 50 ms: all others
-        who commit to the cluster wait meanwhile. What it raises is raised here, and nothing is
-        committed. The answer is Behind, without asking it, if the log is too far ahead, and None
-        if it returned None.
+        `decide` runs in the event loop, must not wait, and should take at most 50 ms, because all
+        other commits to the cluster wait meanwhile. If it raises, nothing is committed. Returns
+        Behind, without calling it, if the log is too far ahead, and None if it returns None.
 
-        Raises: what `commit` raises.
+        Raises: the errors of `commit` and of `decide`.
         """
-        return await self.to_its_end(self._commit_locked(cluster_id, after, tip, decide))
+        return await self._run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
 
     async def _commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
@@ -263,8 +262,8 @@ class Log:
             async with self._locked(cluster_id) as (connection, head):
                 if head.revision - after > LOCKED_LAG_CHANGES_MAX:
                     return Behind(head)
-                # This is a later statement than the one that locked, as that one could see the
-                # new head without the rows that came with it (P5).
+                # A later statement than the one that locked, because that one could see the new
+                # head without the rows that came with it (P5).
                 page = await read_page(
                     *(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX),
                     bytes_max=PAGE_BYTES_MAX,
@@ -285,10 +284,10 @@ class Log:
             return await self._duplicate(cluster_id, request.idempotency if request else ())
 
     @asynccontextmanager
-    async def _locked(self, cluster_id: int) -> AsyncIterator[tuple[Driver, Head]]:
-        """Begin a transaction that locks the head; it is rolled back at the end if it is still open."""
+    async def _locked(self, cluster_id: int) -> AsyncIterator[tuple[Connection, Head]]:
+        """Begin a transaction that locks the head; roll it back at the end if it is still open."""
         with unavailable_on_failure():
-            async with self._commits.driver() as connection:
+            async with self._commits.acquire() as connection:
                 await connection.execute(_begin(connection.get_server_version().major))
                 row = await connection.fetchrow(_LOCK, cluster_id)
                 yield connection, _present(cluster_id, row)
@@ -301,13 +300,13 @@ class Log:
         """Record answers that changed nothing, if the log still ends at this head (P11).
 
         Committed means that all are recorded; the head stays the same. Lost and DuplicateKey mean
-        that none is.
+        that none are.
 
         Raises:
-            OutcomeUnknown: they may be kept or not; if they are, another try returns DuplicateKey.
-            StorageUnavailable, NotFound: none is kept.
+            OutcomeUnknown: they may be recorded; if they are, a retry returns DuplicateKey.
+            StorageUnavailable, NotFound: none are recorded.
         """
-        return await self.to_its_end(self._record(cluster_id, head, records))
+        return await self._run_to_completion(self._record(cluster_id, head, records))
 
     async def _record(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
@@ -326,36 +325,36 @@ class Log:
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> tuple[IdempotencyRecord, ...]:
-        """The recorded answers of these keys.
+        """Return the recorded answers of these keys.
 
-        With synchronous replication, a record whose commit was interrupted can be read before the
-        standby server has it. So something is written afterwards, which waits for the standby.
+        With synchronous replication, a record whose commit was interrupted is readable before the
+        standby has it. So a write follows, which waits for the standby.
         """
         operations, names, chunks = [list(part) for part in zip(*keys, strict=True)] or ([], [], [])
         with unavailable_on_failure():
-            async with self._commits.driver() as connection:
+            async with self._commits.acquire() as connection:
                 rows = await connection.fetch(_FIND_RECORDS, cluster_id, operations, names, chunks)
                 if rows:
                     await connection.execute(_WRITE_SOMETHING)
         return tuple(IdempotencyRecord(**dict(row)) for row in rows)
 
-    async def prove_commits(self) -> None:
-        """Prove that commits work now, by a transaction that has all they need and leaves nothing.
+    async def check_writable(self) -> None:
+        """Check that commits work now, by a transaction that needs what they need and leaves no trace.
 
-        It writes to the database's disk and gives that room back, needs the right to write to a
-        head, and ends by writing to PostgreSQL's own log, as durably as each commit (so it waits
-        for a synchronous standby, too).
+        It writes to the database's disk and frees the space, needs the privilege to update a head,
+        and ends with a record in the write-ahead log, as durable as a commit (so it also waits for
+        a synchronous standby).
 
         Raises:
             StorageUnavailable: a commit would fail now.
         """
         try:
             with unavailable_on_failure():
-                async with self._commits.driver() as connection:
+                async with self._commits.acquire() as connection:
                     with self._outages.watched("commit"):
                         async with asyncio.timeout(PROOF_SECONDS_MAX):
                             await connection.execute(_PROVE)
-        except asyncpg.PostgresError as error:  # as if a right was taken from this role
+        except asyncpg.PostgresError as error:  # such as a revoked privilege
             self._outages.failed("commit", reason_of(error))
             raise StorageUnavailable("Commits are refused.") from error
 
@@ -364,11 +363,11 @@ class Log:
     ) -> DuplicateKey:
         return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
 
-    async def to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the work in a task of its own, which the caller's cancellation doesn't reach.
+    async def _run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the work in a task of its own, which outlives the caller's cancellation.
 
-        In a trial, all commits that were cancelled after they were sent were committed all the
-        same, so cancelling would only lose the answer.
+        In a trial, all commits that were cancelled after they were sent were committed anyway, so
+        cancellation would only lose the answer.
         """
         task = asyncio.create_task(work)
         self._running.add(task)
@@ -376,29 +375,29 @@ class Log:
         return await asyncio.shield(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Read the task's exception, so that asyncio logs nothing if nobody waits for the task any more."""
+        """Retrieve the task's exception, so that asyncio does not log it if nothing awaits the task."""
         self._running.discard(task)
         if not task.cancelled():
             task.exception()
 
     async def finish(self) -> None:
-        """Wait for all work that still runs, such as commits whose callers were cancelled."""
+        """Wait for all running work, such as commits whose callers were cancelled."""
         while self._running:
             await asyncio.wait(self._running)
 
 
 def _begin(server_version: int) -> str:
-    """SQL that begins a transaction which PostgreSQL ends in time, whatever happens to this process."""
+    """Return SQL that begins a transaction which PostgreSQL bounds in time, even if this process dies."""
     wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
     bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
     return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)
 
 
-async def _ended(connection: Driver, leases: Sequence[HeldLeases]) -> frozenset[str]:
-    """The holders that no longer have all of their leases; the others keep them in this transaction."""
+async def _ended(connection: Connection, leases: Sequence[HeldLeases]) -> frozenset[str]:
+    """Return the holders that have lost a lease; lock the leases of the others in this transaction."""
     if not leases:
         return frozenset()
-    wanted = {(each.holder, *named) for each in leases for named in each.names}
+    wanted = {(lease.holder, *named) for lease in leases for named in lease.names}
     held = set[tuple[str, int, str]]()
     for cluster_id in sorted({number for _, number, _ in wanted}):
         holders, names = zip(
@@ -410,7 +409,7 @@ async def _ended(connection: Driver, leases: Sequence[HeldLeases]) -> frozenset[
     return frozenset(holder for holder, _, _ in wanted - held)
 
 
-async def _commit_and_end(connection: Driver, cluster_id: int, call: Call) -> CommitResult:
+async def _commit_and_end(connection: Connection, cluster_id: int, call: Call) -> CommitResult:
     """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
     statement, arguments = call
     try:
@@ -449,13 +448,13 @@ def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
 
 
 def _verdict(
-    cluster_id: int, request: CommitRequest, head: Head, found: asyncpg.Record | None
+    cluster_id: int, request: CommitRequest, head: Head, record: asyncpg.Record | None
 ) -> Committed | Lost:
-    """Find out from the log what became of an attempt, once the head is no longer the expected one."""
-    if found is None:
+    """Return an attempt's outcome from the log, once the head is no longer the expected one."""
+    if record is None:
         raise gone(cluster_id)
-    if found["last_revision"] is not None:
-        return Committed(Head(request.last_revision, request.commit_id, found["at"]))
-    if found["floor"] > request.expected_revision:
+    if record["last_revision"] is not None:
+        return Committed(Head(request.last_revision, request.commit_id, record["at"]))
+    if record["floor"] > request.expected_revision:
         raise OutcomeUnknown("Whether the change was committed can no longer be found out.")
     return Lost(head)

@@ -1,8 +1,8 @@
-"""Reads earlier revisions on PostgreSQL, from the log and from the objects that have not changed since.
+"""Reads earlier revisions from PostgreSQL: from the log, and from objects that have not changed since.
 
-First the keys of the objects that were there are read, in one statement, and then their bodies. What
-was at a revision never changes, so the second step needs no instant: either it finds the bodies of
-exactly those revisions, or they are gone.
+One statement reads the keys of the objects that existed, and another their bodies. The past never
+changes, so the second needs no common instant: it either finds the bodies of exactly those
+revisions, or they have been compacted.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from service.model.log.history import (
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.model.selection.selectable_fields import WAS_PENDING
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone, head_of
 
-# `reach` is where the log begins, or where it is looked at no further.
+# `reach` is where the log begins, or how far back it is read.
 _BOUNDS = """
     WITH bounds AS MATERIALIZED (
         SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
@@ -106,7 +106,7 @@ _CHANGED = f"""
         s.kind, s.namespace, s.name, s.revision
     FROM bounds AS b LEFT JOIN states AS s ON true
 """  # noqa: S608 - put together from constants
-# The commit that a revision is of. A fence has no changes, so it ends before it begins.
+# The commit of a revision. A fence has no changes, so it ends before it begins.
 _ITS_COMMIT = """
     k.cluster_id = $1 AND k.first_revision <= $2 AND k.last_revision = (
         SELECT min(last_revision) FROM commit
@@ -150,12 +150,12 @@ _BODIES = """
 
 
 class History:
-    """The earlier revisions of clusters. Every call may raise StorageUnavailable.
+    """The earlier revisions of clusters; every call may raise StorageUnavailable.
 
-    Calls raise NotFound if there is no cluster of that number.
+    Calls raise NotFound if no cluster has this id.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._reader = connections
 
     async def index(
@@ -169,12 +169,12 @@ class History:
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`.
+        """Return up to `limit` objects of a kind that existed at a revision, after the key `after`.
 
-        At most the last `changes_max` changes of the log are looked at.
+        At most the last `changes_max` changes of the log are read.
         """
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
                     _INDEX,
                     cluster_id,
@@ -198,12 +198,12 @@ class History:
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """The objects of these keys as they were: the first ones, up to that which reaches `PAGE_BYTES_MAX`.
+        """Return the objects of these keys as they were, up to the one that reaches `PAGE_BYTES_MAX`.
 
-        None: one of them is no longer in the log.
+        Returns None if one of them is no longer in the log.
         """
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
                     _BODIES,
                     cluster_id,
@@ -237,9 +237,9 @@ class History:
         limit: int,
         without: Sequence[str] = (),
     ) -> PastChanges:
-        """Up to `limit` objects that have changed since a revision; those of the kinds `without` are left out."""
+        """Return up to `limit` objects that have changed since a revision, except those of the kinds `without`."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
                     _CHANGED, cluster_id, changes_max, revision, list(without), limit
                 )
@@ -254,27 +254,27 @@ class History:
     async def bound_at(
         self, cluster_id: int, namespace: str, name: str, revision: int
     ) -> int | None:
-        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
+        """Return the change that bound a pod in the commit of a revision, or None."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
-                found: int | None = await connection.fetchval(
+            async with self._reader.acquire() as connection:
+                bound: int | None = await connection.fetchval(
                     _BOUND_AT, cluster_id, revision, namespace, name, WAS_PENDING
                 )
-        return found
+        return bound
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
-        """When a revision was committed; None if its commit is not, or no longer, in the log."""
+        """Return when a revision was committed, or None if its commit is not in the log."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 at: datetime | None = await connection.fetchval(_COMMITTED_AT, cluster_id, revision)
         return at
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
-        """Tell from which revisions on the objects of a selection are known, by the last `changes_max` changes."""
+        """Return from which revisions on the selected objects are known, by the last `changes_max` changes."""
         with unavailable_on_failure():
-            async with self._reader.driver() as connection:
+            async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
                     _READABLE,
                     cluster_id,
@@ -289,7 +289,7 @@ class History:
 
 
 def _bounds(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, int]:
-    """The head and how far the log reaches back, which every row repeats."""
+    """Return the head and how far back the log is read, which every row repeats."""
     if not rows:
         raise gone(cluster_id)
     return head_of(rows[0]), rows[0]["reach"]

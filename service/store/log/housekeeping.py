@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from service.model.log.commit import COMPACTION_STEP_ROWS_MAX
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 SWEEP_ROWS_MAX = 1_000
-"""How many idempotency records one step of the sweeper deletes at most."""
+"""The most idempotency records that one call of `sweep_answers` deletes."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _SWEEP = """
@@ -21,9 +21,9 @@ _SWEEP = """
 
 
 class Housekeeper:
-    """Bounds what clusters store. Every call may raise StorageUnavailable."""
+    """Bounds the logs and idempotency records of clusters; every call may raise StorageUnavailable."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
 
     async def compact(
@@ -34,13 +34,13 @@ class Housekeeper:
         keep_seconds: float,
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
-        """Make one step of compaction; returns the log's floor, and whether it rose (P12).
+        """Do one step of compaction; return the log's floor, and whether it rose (P12).
 
-        If it rose, call this again. The last `keep_changes` changes are kept, and all that are
-        younger than `keep_seconds`.
+        Repeat while it rises. The last `keep_changes` changes are kept, and all younger than
+        `keep_seconds`.
         """
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 age = timedelta(seconds=keep_seconds)
                 row = await connection.fetchrow(_COMPACT, cluster_id, keep_changes, age, rows)
         if row is None or row["floor_revision"] is None:
@@ -48,9 +48,9 @@ class Housekeeper:
         return row["floor_revision"], row["rose"]
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete idempotency records that are older, and return how many; call it again until 0 (P11)."""
+        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (P11)."""
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 status = await connection.execute(_SWEEP, cluster_id, age, SWEEP_ROWS_MAX)
         return int(status.rpartition(" ")[2])

@@ -1,8 +1,7 @@
-"""Sends and receives hints that a log has grown, between processes, over LISTEN and NOTIFY (P14).
+"""Hints between processes that a log has grown, over LISTEN and NOTIFY (P14).
 
-A hint only makes a process read the log sooner. None is sent within a commit, as that would take a
-lock on the whole database. Nothing depends on the arrival of hints: whoever must be sure reads the
-heads.
+A hint only makes a process read the log sooner. None is sent within a commit, because that would
+lock the whole database. Nothing depends on the arrival of hints; the heads are authoritative.
 """
 
 import asyncio
@@ -12,22 +11,22 @@ from contextlib import suppress
 
 from service.model.core.errors import StorageUnavailable
 from service.runtime.tasks import log_failure
-from service.store.db.connector import Connector, Driver
+from service.store.db.connector import Connection, Connector
 from service.store.db.failures import is_unavailable, unavailable_on_failure
 from service.store.db.outages import Outages
 
 CHANNEL = "moorage"
 NOTIFICATION_INTERVAL_SECONDS = 0.01
-"""The time between two notifications, so that a process sends at most 100 a second."""
+"""The time between two notifications: a process sends at most 100 per second."""
 RECONNECT_SECONDS = 1.0
 SILENCE_SECONDS = 1.0
-"""After so long without a hint, the server is asked whether it is still there."""
+"""After this long without a hint, the server is asked for a sign of life."""
 ANSWER_SECONDS_MAX = 2.5
-"""How long that answer may take; then the database counts as lost."""
+"""The time limit for that answer; after it, the database counts as lost."""
 _CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
 
 _AGAIN = f"LISTEN {CHANNEL}"
-"""A connection that listens already is only answered."""
+"""On a connection that already listens, this has no effect but an answer."""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 _log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ _log = logging.getLogger(__name__)
 class LogNotifications:
     """Sends and receives hints; create it within the event loop that uses it.
 
-    Sending and receiving have a connection each, so that no hint waits for a busy pool, or fills it.
+    Sending and receiving use a connection each, so hints neither wait for a busy pool nor occupy it.
     """
 
     def __init__(
@@ -45,27 +44,27 @@ class LogNotifications:
         *,
         on_silence: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_silence` is called if the server answers neither on an open connection nor on a new one."""
+        """`on_silence` is called if the server answers on neither an open connection nor a new one."""
         self._connect = connect
         self._on_silence = on_silence
         self._outages = outages or Outages()
-        self._sending: Driver | None = None
+        self._sending: Connection | None = None
         self._unsent: set[int] = set()
         self._sender: asyncio.Task[None] | None = None
 
     def notify(self, cluster_id: int) -> None:
-        """Let other processes know soon that a cluster's log has grown; this returns at once."""
+        """Hint to other processes soon that a cluster's log has grown; return at once."""
         self._unsent.add(cluster_id)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
             self._sender.add_done_callback(log_failure)
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending, and close the connection."""
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.wait([self._sender])
-        self._hang_up()
+        self._disconnect()
 
     async def _send(self) -> None:
         while self._unsent:
@@ -77,19 +76,19 @@ class LogNotifications:
                     await self._sending.execute(_NOTIFY, CHANNEL, ",".join(map(str, ids)))
             except StorageUnavailable:
                 _log.debug("A hint was not sent.", exc_info=True)
-                self._hang_up()
+                self._disconnect()
             await asyncio.sleep(NOTIFICATION_INTERVAL_SECONDS)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._sending is not None:
             self._sending.terminate()
             self._sending = None
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield the clusters whose logs have grown since the last set was taken.
+        """Yield the clusters whose logs have grown since the last set.
 
         An empty set means that hints may have been missed, because the connection is new or could
-        not be opened. The iterator never ends and raises nothing; close it (`aclosing`) when done.
+        not be opened. The iterator never ends and never raises; close it (`aclosing`) when done.
         """
         answered = True
         while True:
@@ -115,11 +114,11 @@ class LogNotifications:
             finally:
                 connection.terminate()
 
-    async def _answers(self, connection: Driver) -> bool:
-        """Whether the server answers on a connection that has been silent.
+    async def _answers(self, connection: Connection) -> bool:
+        """Return True if the server answers on a connection that has been silent.
 
-        The kernel notices that a machine has vanished, but not that a proxy or a server has
-        stopped that still has its connections.
+        The kernel notices that a machine has vanished, but not that a proxy or a server hangs with
+        its connections open.
         """
         try:
             with self._outages.watched("connection"):
@@ -133,14 +132,14 @@ class LogNotifications:
 
 
 class _Inbox:
-    """The clusters that one connection has heard of and that nobody has taken yet."""
+    """The clusters in the hints of one connection that have not been taken yet."""
 
     def __init__(self) -> None:
         self._heard: set[int] = set()
         self._news = asyncio.Event()
         self._ended = False
 
-    async def attach(self, connection: Driver) -> None:
+    async def attach(self, connection: Connection) -> None:
         connection.add_termination_listener(self._on_end)
         try:
             with unavailable_on_failure():
@@ -149,9 +148,9 @@ class _Inbox:
             self._on_end(connection)
 
     async def take(self) -> frozenset[int] | None:
-        """Wait until there are hints and return them all; None once the connection is lost.
+        """Wait for hints and return all of them, or None once the connection is lost.
 
-        After a while without hints, the set is empty.
+        The set is empty after a while without hints.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(SILENCE_SECONDS):
@@ -177,5 +176,5 @@ def _some(ids: set[int]) -> int:
 
 
 def _ids(payload: str) -> Iterable[int]:
-    """The numbers in a payload; others are skipped, as anybody can send anything to the channel."""
+    """Yield the ids in a payload; anything else is ignored, because any client can send to the channel."""
     return (int(part) for part in payload.split(",") if part.isdecimal() and part.isascii())

@@ -1,4 +1,4 @@
-"""Puts a page of the log together and checks that it continues what the reader knows."""
+"""Builds a page of the log, and checks that it continues what the reader has."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -15,11 +15,11 @@ from service.model.log.commit import (
 )
 
 
-class Extract(msgspec.Struct, frozen=True):
-    """Rows of the log as they are at one instant, in no particular order.
+class LogRows(msgspec.Struct, frozen=True):
+    """Rows of the log, as of one instant and in any order.
 
-    It has all commits that end at `after` or later, and all their changes after `after`, up to the
-    first commit that ends at or beyond `after + limit`, or with which the bodies reach `bytes_max`.
+    They are all commits that end at `after` or later, and their changes after `after`, up to the first
+    commit that ends at or beyond `after + limit`, or with which the bodies reach `bytes_max`.
     """
 
     floor: int
@@ -29,9 +29,9 @@ class Extract(msgspec.Struct, frozen=True):
 
 
 def build_page(
-    extract: Extract, after: int, tip: UUID | None, limit: int, bytes_max: int
+    extract: LogRows, after: int, tip: UUID | None, limit: int, bytes_max: int
 ) -> LogPage | Diverged:
-    """The commits that follow (`after`, `tip`), or any that follow `after` if `tip` is None.
+    """Return the commits that follow (`after`, `tip`), or any after `after` if `tip` is None.
 
     Raises:
         ReplicaMismatch: a change is missing between two others (P12).
@@ -58,7 +58,7 @@ def _revision(change: Change) -> int:
 
 
 def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
-    """The commits that end after a revision, which may lie in one, for a reader who knows no tip."""
+    """Return the commits that end after a revision, for a reader without a tip."""
     return sorted(
         (commit for commit in commits if commit.last > after),
         key=lambda commit: (commit.last, commit.first, commit.at),
@@ -66,7 +66,7 @@ def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
 
 
 def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
-    """The commits that follow a tip, each of which follows the one before (P3)."""
+    """Return the chain of commits that follows a tip (P3)."""
     child = {commit.parent: commit for commit in commits}
     chain: list[CommitInfo] = []
     while (commit := child.get(tip)) is not None:
@@ -76,14 +76,14 @@ def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
 
 
 def _leads_from(commits: Sequence[CommitInfo], after: int, tip: UUID, head: Head) -> bool:
-    """Whether a chain begins where the reader stands."""
+    """Return True if a chain begins at the reader's position."""
     if not commits:
         return (after, tip) == (head.revision, head.tip)
     return commits[0].first == after + 1
 
 
-def _is_whole(extract: Extract, commits: Sequence[CommitInfo], limit: int, bytes_max: int) -> bool:
-    """Whether a chain ends at the head, or where a limit ends the page."""
+def _is_whole(extract: LogRows, commits: Sequence[CommitInfo], limit: int, bytes_max: int) -> bool:
+    """Return True if a chain ends at the head, or where a limit ends the page."""
     if not commits:
         return True
     end = commits[-1]
@@ -94,7 +94,7 @@ def _is_whole(extract: Extract, commits: Sequence[CommitInfo], limit: int, bytes
 
 
 def _check_dense(changes: Sequence[Change], after: int, revision: int) -> None:
-    """Raise ReplicaMismatch if the changes have a gap, which after it is applied nobody would notice."""
+    """Raise ReplicaMismatch if the changes have a gap, which would go unnoticed once applied."""
     expected = range(after + 1, revision + 1)
     if len(changes) != len(expected) or any(
         change.revision != number for change, number in zip(changes, expected, strict=True)

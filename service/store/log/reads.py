@@ -14,9 +14,9 @@ from service.model.log.commit import (
     LogPage,
 )
 from service.model.log.pages import PAGE_BYTES_MAX
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.db.rows import gone, head_of
-from service.store.log.pages import Extract, build_page
+from service.store.log.pages import LogRows, build_page
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`).
 # With two statements, a compaction in between would leave a gap that nobody notices. The page
@@ -58,7 +58,7 @@ _PAGE = """
 
 
 async def read_page(
-    connection: Driver,
+    connection: Connection,
     cluster_id: int,
     after: int,
     tip: UUID | None,
@@ -67,12 +67,12 @@ async def read_page(
     bytes_max: int = PAGE_BYTES_MAX,
     bodies: BodySelection = ALL_BODIES,
 ) -> LogPage | Diverged:
-    """The whole commits after (`after`, `tip`): about `limit` changes, at least one commit.
+    """Return whole commits after (`after`, `tip`): about `limit` changes, at least one commit.
 
-    The page ends, too, with the commit that reaches `bytes_max`.
+    The page also ends with the commit that reaches `bytes_max`.
 
     Raises:
-        NotFound: there is no such cluster.
+        NotFound: no such cluster exists.
         ReplicaMismatch: the log has a gap.
     """
     kinds = None if bodies.kinds is None else sorted(bodies.kinds)
@@ -83,12 +83,12 @@ async def read_page(
     return build_page(_extract(rows), after, tip, limit, bytes_max)
 
 
-def _extract(rows: Sequence[asyncpg.Record]) -> Extract:
+def _extract(rows: Sequence[asyncpg.Record]) -> LogRows:
     first = rows[0]
     head = head_of(first)
     commits = {row["commit_id"]: row for row in rows if row["commit_id"] is not None}
     changes = [_change(row) for row in rows if row["revision"] is not None]
-    return Extract(first["floor"], head, [_commit(row) for row in commits.values()], changes)
+    return LogRows(first["floor"], head, [_commit(row) for row in commits.values()], changes)
 
 
 def _commit(row: asyncpg.Record) -> CommitInfo:

@@ -1,13 +1,13 @@
-"""Lifts the revisions of clusters on PostgreSQL after a restore or a failover that may have lost some."""
+"""Lifts the revisions of clusters after a restore or a failover that may have lost some."""
 
 import logging
 
 import asyncpg
 
 from service.model.log.commit import RESTORE_LIFT_REVISIONS, Head
-from service.store.db.connector import Driver
+from service.store.db.connector import Connection
 from service.store.db.failures import unavailable_on_failure
-from service.store.db.pool import Connections
+from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 _log = logging.getLogger(__name__)
@@ -19,63 +19,67 @@ _REVISION = "SELECT h.revision FROM head AS h WHERE h.cluster_id = $1"
 
 
 class Recovery:
-    """Continues the histories of clusters. Every call may raise StorageUnavailable."""
+    """Continues or restarts the histories of clusters; every call may raise StorageUnavailable."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
         self.lifts = 0
-        """How often this process has lifted revisions, as some may be lost."""
+        """How often this process has lifted revisions because some may be lost."""
 
     async def lift_revision(self, cluster_id: int) -> None:
         """Begin a new history at a much higher revision, with an empty log, after a restore (P3).
 
-        Every replica is loaded anew and every watcher lists anew. Raises NotFound if there is no
-        such cluster.
+        Every replica is reloaded, and every watcher lists again.
+
+        Raises:
+            NotFound: no such cluster exists.
         """
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 lifted = await connection.fetchval(_LIFT, cluster_id, RESTORE_LIFT_REVISIONS)
         if not lifted:
             raise gone(cluster_id)
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
-        """Note of which history the cluster's revisions are; lift them if some may be lost (P3).
+        """Record the history to which the cluster's revisions belong; lift them if some may be lost (P3).
 
-        `known` is the last head of which the caller has proof, None if it has none. Revisions are
-        lifted, and this returns True, if the log lacks this head. They are lifted as well if the
-        database was restored, or a standby was promoted, since a caller last noted the history,
-        unless the log still has the head. Raises NotFound if there is no such cluster.
+        `known` is the last head that the caller has seen, or None. Revisions are lifted, and this
+        returns True, if the log lacks this head. They are also lifted if the database was restored,
+        or a standby promoted, since the history was last recorded, unless the log has the head.
+
+        Raises:
+            NotFound: no such cluster exists.
         """
         revision, tip = (None, None) if known is None else (known.revision, known.tip)
         with unavailable_on_failure():
-            async with self._writer.driver() as connection:
+            async with self._writer.acquire() as connection:
                 before = await connection.fetchrow(_NOTED, cluster_id)
                 lifted: bool | None = await connection.fetchval(
                     _CONTINUE, cluster_id, revision, tip, RESTORE_LIFT_REVISIONS
                 )
                 if lifted:
                     self.lifts += 1
-                    await _tell_lift(connection, cluster_id, before, revision)
+                    await _log_lift(connection, cluster_id, before, revision)
         if lifted is None:
             raise gone(cluster_id)
         return lifted
 
 
-async def _tell_lift(
-    connection: Driver, cluster_id: int, before: asyncpg.Record | None, known: int | None
+async def _log_lift(
+    connection: Connection, cluster_id: int, before: asyncpg.Record | None, known: int | None
 ) -> None:
-    """Log why the revisions of a cluster were lifted, and from where to where.
+    """Log why the revisions of a cluster were lifted, and to where.
 
-    `before` is the history that was noted, and `known` the last revision that the caller knew.
+    `before` is the recorded history, and `known` the last revision that the caller has seen.
     """
     after = await connection.fetchrow(_NOTED, cluster_id)
-    told = {
+    fields = {
         "reason": _reason(before, after),
         "known": "nothing" if known is None else known,
         "revision": await connection.fetchval(_REVISION, cluster_id),
     }
     _log.warning(
-        "The database was restored, or a standby promoted: the revisions are lifted.", extra=told
+        "The database was restored, or a standby promoted: the revisions are lifted.", extra=fields
     )
 
 

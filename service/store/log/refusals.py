@@ -1,4 +1,4 @@
-"""Tells why PostgreSQL refused a commit, and whether it is certain that it was refused."""
+"""Why PostgreSQL refused a commit, and whether it certainly did."""
 
 import re
 
@@ -16,16 +16,16 @@ _MISTAKES = ("22", "23", "42", "MR")
 
 
 class KeyTaken(Exception):  # noqa: N818 - a finding, not a failure
-    """An idempotency key of the commit has an answer already; nothing was committed."""
+    """An idempotency key of the commit already has an answer; nothing was committed."""
 
 
 def failed_commit(error: Exception) -> Exception:
-    """The error to raise for a failed commit: OutcomeUnknown, unless the server says why it refused."""
+    """Return the error to raise for a failed commit: OutcomeUnknown, unless the server gave its reason."""
     return refusal_of(error) or OutcomeUnknown("The database failed during the commit.")
 
 
 def refusal_of(error: Exception) -> Exception | None:
-    """The reason for which the server refused a commit; None if the error says something else."""
+    """Return why the server refused a commit, or None if it did not."""
     if not isinstance(error, asyncpg.PostgresError):
         return None
     constraint = _constraint(error)
@@ -37,18 +37,18 @@ def refusal_of(error: Exception) -> Exception | None:
 
 
 def _constraint(error: asyncpg.PostgresError) -> str:
-    """The name of the broken constraint, followed by the shard's number if that is on another server.
+    """Return the name of the violated constraint, with the number of a shard on another server.
 
-    Citus passes on what another server says, but not the name as a field of its own, and where it
-    copies rows there, not the code of the error either.
+    Citus forwards another server's message, but not the name as a field of its own, nor, where it
+    copies rows there, the error code.
     """
     named: str | None = getattr(error, "constraint_name", None)
-    found = None if named else _QUOTED.search(str(error))
-    return named or (found[1] if found else "")
+    quoted = None if named else _QUOTED.search(str(error))
+    return named or (quoted[1] if quoted else "")
 
 
 def is_mistake(error: Exception) -> bool:
-    """Whether the commit itself was wrong, so that it was not made and never can be."""
+    """Return True if the commit itself is invalid, so it was not made and never can be."""
     if not isinstance(error, asyncpg.PostgresError) or refusal_of(error) is not None:
         return False
     return (error.sqlstate or "").startswith(_MISTAKES)

@@ -6,7 +6,7 @@ servers. Tables about processes or callers stay on Citus's coordinator, to which
 sent first.
 """
 
-from service.store.db.connector import READ_SETTINGS, STARTERS_LOCK, Driver, connector
+from service.store.db.connector import READ_SETTINGS, STARTERS_LOCK, Connection, connector
 from service.store.db.failures import unavailable_on_failure
 
 DISTRIBUTED = {
@@ -107,12 +107,12 @@ async def distribute(url: str, shards: int) -> list[str]:
     return distributed
 
 
-async def is_distributed(connection: Driver) -> bool:
+async def is_distributed(connection: Connection) -> bool:
     """Return whether the tables of a database are distributed."""
     return await connection.fetchval(_HAS_CITUS) and bool(await _placed(connection))
 
 
-async def begin_in_order(connection: Driver) -> None:
+async def begin_in_order(connection: Connection) -> None:
     """Set the open transaction to change one shard after the other.
 
     Otherwise, Citus opens many connections to a server at once, and a later statement on one of them
@@ -121,7 +121,7 @@ async def begin_in_order(connection: Driver) -> None:
     await connection.execute(_IN_ORDER)
 
 
-async def distribute_new(connection: Driver, shards: int = 0) -> list[str]:
+async def distribute_new(connection: Connection, shards: int = 0) -> list[str]:
     """Within an open transaction, distribute what is not distributed yet, and all functions.
 
     `shards` is needed as long as no table is.
@@ -144,7 +144,7 @@ async def distribute_new(connection: Driver, shards: int = 0) -> list[str]:
     return new
 
 
-async def _require_servers(connection: Driver) -> None:
+async def _require_servers(connection: Connection) -> None:
     if not await connection.fetchval(_HAS_CITUS):
         raise ServersMissing(
             "The database has no extension citus. Install Citus on each server, and run"
@@ -164,11 +164,11 @@ async def _require_servers(connection: Driver) -> None:
         )
 
 
-async def _placed(connection: Driver) -> set[str]:
+async def _placed(connection: Connection) -> set[str]:
     return {row[0].strip('"') for row in await connection.fetch(_PLACED)}
 
 
-async def _set_on_all(connection: Driver) -> None:
+async def _set_on_all(connection: Connection) -> None:
     """Change settings of the database, which Citus does on each of its servers."""
     for name, value in SETTINGS.items():
         await connection.execute(await connection.fetchval(_SET, name, value))

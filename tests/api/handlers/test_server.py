@@ -42,7 +42,7 @@ async def without_database(harness: Harness, monkeypatch) -> Harness:
 
     store = harness.store
     for part, *names in (
-        (store.log, "head", "commit", "prove_commits"),
+        (store.log, "head", "commit", "check_writable"),
         (store.clusters, "find", "get"),
         (store.objects, "get", "list"),
     ):
@@ -66,7 +66,7 @@ async def test_readiness_tells_that_commits_fail_though_reads_work(
     async def no_room() -> None:
         raise StorageUnavailable("No space left on device.")
 
-    monkeypatch.setattr(harness.store.log, "prove_commits", no_room)
+    monkeypatch.setattr(harness.store.log, "check_writable", no_room)
     answer = await harness.client.get("/readyz")
     assert problem(answer, 503) == "StorageUnavailable"
     assert answer.json()["detail"] == "No space left on device."

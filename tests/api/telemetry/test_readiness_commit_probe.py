@@ -20,7 +20,7 @@ class Store:
         self.may_end = asyncio.Event()
         self.may_end.set()
 
-    async def prove_commits(self) -> None:
+    async def check_writable(self) -> None:
         self.proofs += 1
         await self.may_end.wait()
         if self.error is not None:

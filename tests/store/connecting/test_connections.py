@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from service.model.core.errors import OutcomeUnknown, StorageUnavailable
 from service.store.db import connector as connections
-from service.store.db.connector import Takeovers, connector
+from service.store.db.connector import FailoverWatcher, connector
 from service.store.db.hosts import Host
 from service.store.log.notify import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.postgres import PostgresStore
@@ -198,7 +198,7 @@ async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_
             with pytest.raises(StorageUnavailable):
                 await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         relay.flows.set()
-        await store.log.prove_commits()
+        await store.log.check_writable()
         assert not await has_outage(store)
         listening.cancel()
         await asyncio.wait([listening])
@@ -251,7 +251,7 @@ async def test_p3_a_host_that_answers_nobody_is_passed_over_and_left_for_one_tha
         waiting = asyncio.ensure_future(store.now())
         await once(partial(is_lent, store))
         relay.flows.set()
-        await Takeovers(several(relay, other), store.guard).look()
+        await FailoverWatcher(several(relay, other), store.guard).poll()
         assert store.guard.host == Host(
             "127.0.0.1", int(relay.url.rpartition(":")[2].split("/")[0])
         )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from asyncpg.exceptions import InvalidPasswordError, TargetServerAttributeNotMatched
 
-from service.store.db.hosts import Host, first_to_open, hosts_of, only_host_of
+from service.store.db.hosts import Host, candidate_hosts, first_to_open, single_host
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -27,7 +27,7 @@ from tests.waiting import PATIENCE_SECONDS
     ],
 )
 def test_the_hosts_of_a_url_are_read_as_libpq_reads_them(url, expected) -> None:
-    assert hosts_of(url) == tuple(Host(*each) for each in expected)
+    assert candidate_hosts(url) == tuple(Host(*each) for each in expected)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_hosts_of_a_url_are_read_as_libpq_reads_them(url, expected) -> None:
     ],
 )
 def test_the_only_host_of_a_url_is_told_without_its_secrets(url: str, expected: str) -> None:
-    assert str(only_host_of(url)) == expected
+    assert str(single_host(url)) == expected
 
 
 class Connection:

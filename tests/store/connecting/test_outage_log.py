@@ -67,7 +67,7 @@ def test_what_is_wrong_with_a_statement_is_no_outage() -> None:
 
 async def test_a_proof_leaves_nothing(store: PostgresStore, database_url: str) -> None:
     before = await store.log.head(1)
-    await store.log.prove_commits()
+    await store.log.check_writable()
     assert await store.log.head(1) == before
     assert store.outage is None
     use = store.pool_uses()["commits"]
@@ -90,6 +90,6 @@ async def test_a_proof_needs_what_a_commit_needs(database_url: str, statement: s
     await connection.close()
     store = PostgresStore(database_url)
     with pytest.raises(StorageUnavailable):
-        await store.log.prove_commits()
+        await store.log.check_writable()
     assert store.outage is not None
     await store.close()

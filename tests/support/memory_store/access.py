@@ -133,7 +133,7 @@ class MemoryAccess:
         self._set(self._principals, tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return True
 
-    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+    async def record_use(self, used_at: Mapping[str, datetime]) -> None:
         """Store when tokens were used last; `used_at` has the times by token id."""
         for token_id, at in used_at.items():
             if known := self._tokens.get(token_id):

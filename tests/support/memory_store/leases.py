@@ -90,7 +90,7 @@ class MemoryWorkers:
         self.state = state
         self._workers: dict[tuple[str, str], datetime] = {}
 
-    async def announce(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
+    async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
         """Say that a worker is there for so long; how many leases of a name each worker holds that is there."""
         now = self.state.clock()
         self._workers[servers, name] = now + timedelta(seconds=seconds)
@@ -99,6 +99,6 @@ class MemoryWorkers:
         holders = Counter(each.holder for each in held if lasts(each, now))
         return {each: holders[each] for common, each in self._workers if common == servers}
 
-    async def withdraw(self, servers: str, name: str) -> None:
+    async def deregister(self, servers: str, name: str) -> None:
         """Say that a worker is about to end."""
         self._workers.pop((servers, name), None)

@@ -140,5 +140,5 @@ class MemoryLog:
         own = self.state.states.get(cluster_id)
         return () if own is None else own.find(keys)
 
-    async def prove_commits(self) -> None:
+    async def check_writable(self) -> None:
         """Do nothing, since commits in memory always work."""

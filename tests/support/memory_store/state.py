@@ -31,7 +31,7 @@ from service.model.log.events import Event, merged, rows_of
 from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
 from service.model.log.pages import PAGE_BYTES_MAX, ClusterCounts, ClusterRow
 from service.store.audit import AuditPolicy
-from service.store.log.pages import Extract, build_page
+from service.store.log.pages import LogRows, build_page
 from tests.support.memory_store.chains import AuditChains
 
 ROOT = UUID(int=0)
@@ -121,7 +121,7 @@ class ClusterState:
             last = ends[bisect_left(ends, full)]
             changes = [each for each in changes if each.revision <= last]
         commits = self.commits[first : bisect_right(ends, last)]
-        extract = Extract(self.floor, self.head, commits, changes)
+        extract = LogRows(self.floor, self.head, commits, changes)
         return build_page(extract, after, tip, limit, bytes_max)
 
     def row(self) -> ClusterRow:

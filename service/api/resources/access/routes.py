@@ -1,4 +1,4 @@
-"""Manages who may make requests: principals with their tokens, and groups of an identity provider."""
+"""Manage who may make requests: principals with their tokens, and groups of an identity provider."""
 
 import re
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ def _operation(  # noqa: PLR0913 - all that is told of one, by name
 
 
 def _tagged(operation: Operation, *preconditions: Parameter) -> dict[str, Any]:
-    """The `opt` of an operation on an object that has an entity tag."""
+    """Return the `opt` of an operation on an object that has an entity tag."""
     return described(msgspec.structs.replace(operation, tagged=True, parameters=preconditions))
 
 
@@ -132,7 +132,7 @@ _SETTINGS = _body(principal_types.PrincipalSettings, "All grants.", {"grants": _
     ),
 )
 async def get_caller(request: ApiRequest) -> Response[bytes]:
-    """Who makes the request."""
+    """Return who makes the request."""
     query(request)
     caller = request.context.require_principal()
     grants = [_shown_grant(each) for each in caller.grants]
@@ -140,7 +140,7 @@ async def get_caller(request: ApiRequest) -> Response[bytes]:
 
 
 class _Collection(msgspec.Struct, frozen=True, kw_only=True):
-    """All principals or all groups; they are handled alike, but that only principals have tokens."""
+    """All principals or all groups, which are handled alike except that only principals have tokens."""
 
     kind: PrincipalKind
     noun: str
@@ -149,17 +149,17 @@ class _Collection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The path of the whole collection."""
+        """Return the path of the whole collection."""
         return f"/v1/{self.noun}s"
 
     @property
     def item(self) -> str:
-        """The path of one principal or group."""
+        """Return the path of one principal or group."""
         return f"{self.path}/{{name:str}}"
 
     @property
     def title(self) -> str:
-        """The noun as it stands in the names of operations."""
+        """Return the noun as it appears in operation ids."""
         return self.noun.capitalize()
 
 
@@ -272,7 +272,7 @@ async def _put(
     *,
     dry: bool,
 ) -> tuple[Grant, ...]:
-    """Give it these grants, unless it is a dry run, and return them in the order in which they are kept."""
+    """Set the grants unless this is a dry run, and return them in the order in which they are stored."""
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
     authentication, kept = services.authentication, sorted(grants, key=_place)
     await authentication.store.access.put_principal(
@@ -294,12 +294,12 @@ async def _put(
 async def _has_to_keep_admin(
     request: ApiRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
 ) -> bool:
-    """Whether an admin's token has to be left after a change, so that not everybody is locked out.
+    """Return whether an admin's token must remain after a change, so that not everyone is locked out.
 
-    None has to be left if there is an admin who needs no stored token. That is whoever has the
-    token of the settings. It is also the caller, if an identity provider vouches for them and they
-    stay admin though the principal or group `losing` loses its grants. A group of admins to which
-    the caller does not belong does not suffice, for there may be nobody in it.
+    None must remain if there is an admin who needs no stored token: the bearer of the token in the
+    settings, or the caller, if an identity provider authenticates them and they stay admin although the
+    principal or group `losing` loses its grants. A group of admins without the caller is not enough, since
+    it may be empty.
 
     Raises:
         NoAdminLeft: the caller would lose their last grant as admin, and there are no tokens.
@@ -319,7 +319,7 @@ async def _has_to_keep_admin(
 
 
 def _precondition(request: ApiRequest) -> Precondition:
-    """The precondition that the request's If-Match and If-None-Match set."""
+    """Return the precondition of the request's If-Match and If-None-Match."""
     wanted, unwanted = if_match(request), if_none_match(request)
 
     def check(row: PrincipalRow | None) -> None:
@@ -333,12 +333,12 @@ def _precondition(request: ApiRequest) -> Precondition:
 
 
 def _tag(row: PrincipalRow) -> str:
-    """The entity tag of a principal or group, which changes with its grants."""
+    """Return the entity tag of a principal or group, which changes with its grants."""
     return sha256(msgspec.json.encode((row.kind, row.name, row.grants, row.created_at))).hexdigest()
 
 
 def _place(grant: Grant) -> tuple[str, str, str]:
-    """The key by which grants are sorted."""
+    """Return the sort key of a grant."""
     return grant.role, grant.cluster or "", grant.namespace or ""
 
 
@@ -386,7 +386,7 @@ async def _delete(
     ),
 )
 async def create_token(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Make a token."""
+    """Create a token."""
     media_type(request)
     dry = is_dry(query(request))
     decoded = decode_strict(await services.bodies.read(request))
@@ -474,7 +474,7 @@ async def _present(
 async def _as_it_would_be(
     services: Services, of: _Collection, name: str, grants: tuple[Grant, ...]
 ) -> Response[bytes]:
-    """It with grants that it has not got; one that would be made is as old as the answer."""
+    """Return the principal or group with other grants; a new one is as old as the answer."""
     state = await services.authentication.store.access.state()
     known = _found(state, of, name)
     created_at = services.authentication.now() if known is None else known.created_at
@@ -495,7 +495,7 @@ async def _present_after_change(services: Services, of: _Collection, name: str) 
 
 
 def _named(request: ApiRequest) -> str:
-    """The name in the path, where slash and tilde are escaped as in JSON Pointer (RFC 6901).
+    """Return the name in the path, in which slash and tilde are escaped as in JSON Pointer (RFC 6901).
 
     Raises:
         MalformedRequest: a tilde is not part of an escape.
@@ -507,10 +507,10 @@ def _named(request: ApiRequest) -> str:
 
 
 def _good_name(of: _Collection, name: str, prefix: str) -> str:
-    """Return a name that may be given grants, or raise InvalidManifest.
+    """Return a name that may get grants, or raise InvalidManifest.
 
-    Names that an identity provider gives (all groups, and principals with the prefix) may have
-    nearly any form; others follow the server's own rule.
+    Names from an identity provider (all groups, and principals with the prefix) may have nearly any form;
+    others follow the server's own rule.
     """
     if of.kind == "Group" or name.startswith(prefix):
         _require_name(name, f"has to be at most {NAME_CHARACTERS_MAX} characters, all printable", is_name(name))  # fmt: skip

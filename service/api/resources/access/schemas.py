@@ -1,4 +1,4 @@
-"""Principals, groups of an identity provider, their grants and tokens, as they are on the wire."""
+"""Schemas of principals, groups of an identity provider, grants, and tokens."""
 
 from typing import Annotated
 
@@ -9,10 +9,10 @@ from service.model.core.access import Role
 from service.model.core.primitives import Strict, Value
 
 GRANTS_MAX = 1000
-"""How many grants a principal or a group may have."""
+"""The most grants of a principal or a group."""
 
 SECONDS_MAX = 100 * 366 * 24 * 3600
-"""For how long a token may be taken."""
+"""The longest validity of a token."""
 
 
 class GrantSettings(Strict, frozen=True, kw_only=True):

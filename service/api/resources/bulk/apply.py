@@ -1,4 +1,4 @@
-"""Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
+"""Write many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from service.api.http.body import converted, items_in, parse_items, read_members
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
+from service.api.http.dry_run import with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.http.operation import (
     DRY_RUN,
@@ -31,7 +31,7 @@ from service.api.resources.bulk.ndjson import answer_lines
 from service.api.resources.dispatch import DecidedAnswer, submit_once
 from service.api.resources.objects import types as object_types
 from service.api.resources.objects.authorization import refusal, require_pruning, require_writing
-from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.objects.operations import CLUSTER_PATH
 from service.api.resources.objects.registry import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.resources.services import Services
@@ -73,14 +73,13 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_deletion(line: bytes) -> Deletion | None:
-    """The deletion that a line asks for; None if its first member is not `delete`.
+    """Return the deletion that a line asks for, or None if its first member is not `delete`.
 
-    The object stands there as a manifest, of which only kind, name, namespace, uid and
-    resourceVersion are read.
+    Only kind, name, namespace, uid, and resourceVersion of the manifest in it are read.
 
     Raises:
-        MalformedJSON: the line is no JSON that the server reads.
-        InvalidManifest: it does not name an object, or has other members beside `delete`.
+        MalformedJSON: the line is not JSON that the server accepts.
+        InvalidManifest: it does not name an object, or has members other than `delete`.
     """
     if _BEGINS.match(line) is None:
         return None
@@ -181,7 +180,7 @@ _OPERATION = Operation(
 async def apply_objects(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> DecidedAnswer | Streamed:
-    """Put many objects."""
+    """Create or change many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:
         if others := parameters.keys() - {"dryRun"}:
@@ -198,7 +197,7 @@ async def apply_objects(
     intent = ApplyObjects(
         manifests=manifests, undrawn=undrawn, prune=prune, prune_before=prune_before, caller=caller
     )
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     return await submit_once(request, services, asked, body, _rendered)
 
 
@@ -207,7 +206,7 @@ def _rendered(answer: ApplyAnswer) -> Rendered:
 
 
 async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, ...], bool]:
-    """The objects of a `List`, and whether names of some are still to be drawn.
+    """Return the objects of a `List`, and whether names of some must still be generated.
 
     Raises:
         InvalidManifest: some objects are wrong; errors are named as `items[3].spec…`.
@@ -216,7 +215,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, 
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
     _refuse_other_kind(members.get("kind"))
     items = items_in(members.get("items", b"null"), "items", most)
-    parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+    parse = GenerateNameParser(partial(parse_any, templates=services.scheduler.templates))
     return tuple(await parse_items(items, "items", parse)), parse.are_undrawn
 
 
@@ -264,7 +263,7 @@ def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
     try:
         deletion = parse_deletion(line)
-        parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+        parse = GenerateNameParser(partial(parse_any, templates=services.scheduler.templates))
         sent = deletion or parse(line)
         return ApplyLine(line=number_of_line, object=sent)
     except MalformedJSON as error:
@@ -278,7 +277,7 @@ def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLi
 
 
 def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
-    """Kind, namespace and name of a bad object, as far as they can be read."""
+    """Return kind, namespace, and name of a bad object, as far as they can be read."""
     try:
         decoded = decode_strict(line)
     except (MalformedJSON, InvalidManifest):

@@ -1,11 +1,11 @@
-"""Shows a whole cluster at once: its topology, and all its objects."""
+"""Show a whole cluster at once: its topology, and all its objects."""
 
 from collections.abc import AsyncIterator
 
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_rows, visibility_of
+from service.api.auth.redaction import Visibility, redact_rows, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, Parameter, described
 from service.api.http.permissions import Namespaced
@@ -79,7 +79,7 @@ _TOPOLOGY = Operation(
 
 @get(CLUSTER_PATH + "/topology", opt=described(_TOPOLOGY))
 async def get_topology(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """The domains of a topology key."""
+    """Return the domains of a topology key."""
     key = query(request).get("key")
     if not key:
         raise wrong_parameter("key", "has to name a node label", "")
@@ -116,9 +116,9 @@ _EXPORT = Operation(
 
 @get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
 async def export_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """All objects at one revision, namespaces and nodes before the pods that need them."""
+    """Stream all objects at one revision, namespaces and nodes before the pods that need them."""
     query(request)
-    visibility, holding = visibility_of(request), request.context.holding
+    visibility, reservation = visibility_of(request), request.context.reservation
 
     def wants(key: ObjectKey) -> bool:
         return key.kind not in INTERNAL_KINDS and sees(visibility, *key)
@@ -128,12 +128,12 @@ async def export_cluster(request: ApiRequest, services: NamedDependency[Services
     found = await exports.begin(cluster, wants)
     if found is None:
         snapshot = await services.reads.load(
-            cluster, visibility, lambda: Rows(wants, holding.hold_in_all)
+            cluster, visibility, lambda: Rows(wants, reservation.hold_in_all)
         )
         require_readable(snapshot.rows)
         found = snapshot.head, _batches(snapshot.rows)
     head, batches = found
-    holding.keeps_room = True
+    reservation.keeps_room = True
     return Streamed(
         _streamed(list_head("List", head.revision, None), visibility, batches),
         headers=revision_headers(head.revision, f'W/"{head.revision}"'),
@@ -155,7 +155,7 @@ async def _streamed(
     before = head
     async for batch in batches:
         if batch:
-            yield before + items(seen_rows(visibility, batch))
+            yield before + items(redact_rows(visibility, batch))
             before = b","
     yield head + b"]}" if before is head else b"]}"
 

@@ -1,4 +1,4 @@
-"""NDJSON that is decided in commits of some lines each, and answered line by line while it is read."""
+"""NDJSON that is decided in commits of several lines and answered line by line while it is read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
-from service.api.http.exception_handler import seen_error
+from service.api.http.dry_run import with_dry_run
+from service.api.http.exception_handler import redact_error
 from service.api.http.idempotency import Rendered
 from service.api.http.operation import NDJSON
 from service.api.http.prefer import APPLIED, PREFERENCE, minimal_results, prefers_minimal
@@ -25,16 +25,16 @@ from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import Intent
 
 CHUNK_BYTES_MAX = 16 * 1024 * 1024
-"""The bytes of the lines that one commit of a stream takes at most; it takes at least one line."""
+"""The most bytes of lines in one commit of a stream, which takes at least one line."""
 CHUNKS_AHEAD = 2
 """How many commits of one stream are decided or under way at the same time."""
 
 ReadLines = Callable[[int, Sequence[bytes]], Awaitable[Intent[LinesAnswer]]]
-"""Turns lines, of which the first has this number, into the intent that decides them in one commit."""
+"""Returns the intent that decides these lines in one commit; the number is that of the first line."""
 
 _encoder = msgspec.json.Encoder()
 _FORBIDDEN = b'"result":"Forbidden"'
-"""It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
+"""Occurs in an answer only if the caller may not write that line, since quotes in texts are escaped."""
 
 
 async def answer_lines(
@@ -63,8 +63,8 @@ async def _asked(
     start: int,
     lines: Sequence[bytes],
 ) -> Intent[LinesAnswer]:
-    """The intent that decides some lines, or one that changes nothing."""
-    return dry_if_asked(request, parameters, await read(start, lines))
+    """Return the intent that decides some lines, or one that changes nothing."""
+    return with_dry_run(request, parameters, await read(start, lines))
 
 
 async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
@@ -83,14 +83,14 @@ async def _streamed(
     except MoorageError as error:
         context = request.context
         status, problem, _ = encode_problem(
-            seen_error(error, context), context.path, context.request_id
+            redact_error(error, context), context.path, context.request_id
         )
         context.note_refused(status)
         yield problem + b"\n"
 
 
 class _UnderWay:
-    """The chunks of one stream that are submitted and not yet answered, in their order in the stream."""
+    """The submitted chunks of one stream that are not answered yet, in their order in the stream."""
 
     def __init__(self, count_max: int) -> None:
         self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
@@ -105,11 +105,11 @@ class _UnderWay:
         self.tasks.put_nowait(task)
 
     def end(self) -> None:
-        """Say that no more chunks will be added."""
+        """Mark that no more chunks will be added."""
         self.tasks.put_nowait(None)
 
     async def answers(self) -> AsyncIterator[tuple[int, bytes]]:
-        """The answers of the chunks, in order and each as soon as it is there."""
+        """Yield the chunks' answers in order, each as soon as it is available."""
         while (task := await self.tasks.get()) is not None:
             answer = await task
             self.count -= 1
@@ -126,11 +126,11 @@ class _UnderWay:
 async def _answers(
     request: ApiRequest, services: Services, read: ReadLines
 ) -> AsyncIterator[tuple[int, bytes]]:
-    """The revision and the answer lines of each chunk, once it is committed.
+    """Yield the revision and the answer lines of each chunk, once it is committed.
 
-    The next chunk is read, parsed and decided while one is being committed. Under an idempotency
-    key it is decided only afterwards. Otherwise, if a chunk failed and the stream were sent again,
-    the chunk after it would be answered from its record instead of being decided anew on top.
+    The next chunk is read, parsed, and decided while one is being committed. Under an idempotency key it is
+    decided only afterwards. Otherwise, if a chunk failed and the stream were sent again, the chunk after it
+    would be answered from its record instead of being decided again on top.
     """
     under_way = _UnderWay(CHUNKS_AHEAD if request.context.idempotency_key is None else 1)
     feeding = asyncio.create_task(_feed(request, services, read, under_way))
@@ -159,7 +159,7 @@ async def _feed(
 
 
 def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
-    """Read the task's exception, as asyncio logs those that nobody reads; a failed chunk has told enough."""
+    """Read the task's exception, since asyncio logs unread ones; a failed chunk has been reported already."""
     if not task.cancelled():
         task.exception()
 
@@ -178,24 +178,24 @@ async def _submit(
             request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:
-        request.context.holding.give_back(len(body) + 1)
+        request.context.reservation.release(len(body) + 1)
     forbidden = rendered.body.count(_FORBIDDEN)
     request.context.note_refused(PROBLEMS["Forbidden"].status, forbidden)
     return revision, rendered.body
 
 
 def rendered_lines(answer: LinesAnswer) -> Rendered:
-    """The answer to some lines as it is sent and recorded."""
+    """Render the answer to some lines."""
     return Rendered(_encoder.encode_lines(answer.results))
 
 
 def rendered_minimally(answer: LinesAnswer) -> Rendered:
-    """The answer to some lines without those of which only is to say that all went well."""
+    """Render the answer to some lines without plain successes."""
     return Rendered(_encoder.encode_lines(minimal_results(answer.results)))
 
 
 def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
-    """The answer to items of a list, which are one commit."""
+    """Render the answer to the items of a list, which are one commit."""
     if minimal:
         answer = msgspec.structs.replace(answer, results=minimal_results(answer.results))
     return Rendered(_encoder.encode(answer), minimal=minimal)
@@ -204,7 +204,7 @@ def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
 async def _chunks(
     request: ApiRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
-    """The body's lines, as many at a time as one commit takes, each time with the first line's number."""
+    """Yield the body's lines, as many at a time as one commit takes, with the first line's number."""
     start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
     async for line in _lines(request, services, waits):
         if not chunk.takes(line):
@@ -219,7 +219,7 @@ async def _chunks(
 
 
 class _Chunk:
-    """The lines of one commit; which lines these are does not depend on the pieces in which they arrive."""
+    """The lines of one commit, which do not depend on the pieces in which they arrive."""
 
     def __init__(self, lines_max: int) -> None:
         self.lines: list[bytes] = []
@@ -228,29 +228,28 @@ class _Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether this chunk has room for no other line, however short."""
+        """Whether the chunk has no room for another line, however short."""
         return len(self.lines) >= self._lines_max
 
     def takes(self, line: bytes) -> bool:
-        """Whether this commit has room for the line."""
+        """Return whether this commit has room for the line."""
         return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
 
     def add(self, line: bytes) -> None:
-        """Add a line to this chunk."""
         self.lines.append(line)
         self._bytes += len(line)
 
     def next(self) -> "_Chunk":
-        """An empty chunk, which follows this one."""
+        """Return an empty chunk that follows this one."""
         return _Chunk(self._lines_max)
 
 
 async def _lines(
     request: ApiRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    """The body's lines, without line ends; the last one may be empty.
+    """Yield the body's lines without line ends; the last one may be empty.
 
-    A line that arrives in many pieces is put together once, when it is complete.
+    A line that arrives in many pieces is joined once, when it is complete.
     """
     longest = services.settings.apply_line_bytes_max
     begun, length = list[bytes](), 0
@@ -272,7 +271,7 @@ def _refuse_long(length: int, longest: int) -> None:
 
 
 def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
-    """The parts of a piece that a line end follows, and the rest; `bytes.split` takes twice as long."""
+    """Return the complete lines of a piece, and the rest; `bytes.split` takes twice as long."""
     lines = BytesIO(piece).readlines()
     rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
     return [line[:-1] for line in lines], rest

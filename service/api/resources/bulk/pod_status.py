@@ -1,4 +1,4 @@
-"""Takes reports on the status of many pods: a list in one commit, or NDJSON in commits of some lines each."""
+"""Take reports on the status of many pods: a list in one commit, or NDJSON in several."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.http.body import converted, items_in, read_members, unknown_fields
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked
+from service.api.http.dry_run import with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.http.operation import (
     DRY_RUN,
@@ -44,7 +44,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def parse_report(line: int, raw: bytes) -> ReportLine:
-    """The report of a line; one that is not valid has its errors in it."""
+    """Return the report in a line; an invalid one carries its errors."""
     decoded: object = None
     try:
         decoded = decode_strict(raw)
@@ -132,7 +132,7 @@ async def report_statuses(
         return await answer_lines(request, services, partial(_read_lines, request), parameters)
     body = await services.bodies.read(request)
     intent = await _read_reports(request, await _items(body, services))
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     render = partial(rendered_lines_in_one, minimal=prefers_minimal(request))
     return await submit_once(request, services, asked, body, render)
 
@@ -161,7 +161,7 @@ async def _read_reports(
 
 
 def _refused_or_not(caller: Caller, line: ReportLine) -> ReportLine:
-    """The line; if the caller may not write pods there, the reason for that in place of its report."""
+    """Return the line, or its refusal if the caller may not write pods there."""
     report = line.report
     forbidden = None if isinstance(report, InvalidManifest | Forbidden) else refusal(caller, report)
     return line if forbidden is None else msgspec.structs.replace(line, report=forbidden)

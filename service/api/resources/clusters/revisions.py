@@ -1,4 +1,4 @@
-"""Tells which earlier revisions of a cluster can be read."""
+"""Which earlier revisions of a cluster are readable."""
 
 import msgspec
 from litestar import Response, get
@@ -75,7 +75,7 @@ _OPERATION = Operation(
 async def get_readable_revisions(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """The oldest readable revisions of all kinds."""
+    """Return the oldest readable revisions of all kinds."""
     cluster = request.path_params["cluster"]
     revision = number(query(request), "revision")
     at = None if revision is None else await services.past.committed_at(cluster, revision)

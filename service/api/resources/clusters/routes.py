@@ -1,4 +1,4 @@
-"""Reads and writes clusters: their configurations, where their logs end, and how much they hold."""
+"""Read and write clusters: their configurations, the heads of their logs, and their sizes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ import msgspec
 from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_config, seen_tag, visibility_of
+from service.api.auth.redaction import Visibility, redact_config, visibility_of, visible_tag
 from service.api.http.body import converted
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.operation import (
     DRY_RUN,
     JSON,
@@ -125,7 +125,7 @@ async def list_clusters(
     ),
 )
 async def get_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """One cluster."""
+    """Return one cluster."""
     query(request)
     return await _present(request, services, conditional=True)
 
@@ -154,7 +154,7 @@ async def get_cluster(request: ApiRequest, services: NamedDependency[Services]) 
     ),
 )
 async def put_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Create a cluster, or give it another configuration."""
+    """Create a cluster, or replace its configuration."""
     media_type(request)
     parameters = query(request)
     _refuse_bad_name(request.path_params["cluster"])
@@ -241,7 +241,7 @@ async def patch_cluster(
 async def delete_cluster(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Remove a cluster and everything in it."""
+    """Delete a cluster and everything in it."""
     dry = is_dry(query(request))
     row = await services.reads.store.clusters.get(request.path_params["cluster"])
     shown = _encoded_if_readable(row, None) or _encoded_without_config(row)
@@ -261,14 +261,14 @@ def _preconditions(request: ApiRequest) -> Preconditions:
 async def _present(
     request: ApiRequest, services: Services, status: int = 200, *, conditional: bool = False
 ) -> Response[bytes]:
-    """An answer with the cluster as it is now; its tag is its configuration's, the part that can change.
+    """Return the cluster as it is now, with the entity tag of its configuration, the part that can change.
 
-    If it is `conditional`, it is 304 for whoever has that configuration already.
+    If `conditional`, return 304 to clients that have that configuration already.
     """
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
     visibility, store = visibility_of(request), services.reads.store
-    tag = seen_tag(visibility, tag_of(config.row.revision)) if config.row else None
+    tag = visible_tag(visibility, tag_of(config.row.revision)) if config.row else None
     if conditional and tag and (unchanged := not_modified(request, tag, config.head.revision)):
         return unchanged
     (row,) = await _seen(store, [(await store.clusters.get(name), visibility)])
@@ -277,7 +277,7 @@ async def _present(
 
 
 async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) -> list[ClusterRow]:
-    """The clusters with counts of the pods that the caller may see, read in one query for all clusters."""
+    """Return the clusters with counts of pods that the caller may see, read in one query for all clusters."""
     partly = {row.cluster_id: seen for row, seen in shown if seen is not None}
     pods = await store.clusters.count_pods(partly) if partly else {}
     return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
@@ -296,11 +296,11 @@ async def _changed(
     parameters: Mapping[str, str],
     intent: PutConfig | PatchConfig,
 ) -> Response[bytes]:
-    """The cluster after a change, at the revision of the change or a later one."""
+    """Return the cluster after a change, at the revision of the change or a later one."""
     try:
         answer = await services.scheduler.submit(
             request.path_params["cluster"],
-            dry_if_asked(request, parameters, intent),
+            with_dry_run(request, parameters, intent),
             caller=request.context.audited_caller(),
         )
     except InvalidManifest as error:
@@ -313,7 +313,7 @@ async def _changed(
 async def _as_it_would_be(
     request: ApiRequest, services: Services, answer: ConfigAnswer
 ) -> Response[bytes]:
-    """The cluster with a configuration that it has not got; one that would be created is empty."""
+    """Return the cluster with another configuration; one that would be created is empty."""
     name, visibility, store = (
         request.path_params["cluster"],
         visibility_of(request),
@@ -332,7 +332,7 @@ def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
 
 
 def _encoded_if_readable(row: ClusterRow, visibility: Visibility) -> bytes | None:
-    """The JSON of a cluster, or None if its configuration cannot be read."""
+    """Return a cluster as JSON, or None if its configuration cannot be read."""
     try:
         return _encoded(row, visibility)
     except ObjectUnreadable:
@@ -349,11 +349,11 @@ def _encoded_without_config(row: ClusterRow) -> bytes:
 def _told(
     name: str, config: bytes, visibility: Visibility, revision: int, counts: ClusterCounts
 ) -> bytes:
-    """The JSON of a cluster with every setting, including those that have their default."""
+    """Return a cluster as JSON with every setting, including defaults."""
     return msgspec.json.encode(
         {
             "name": name,
-            "config": seen_config(visibility, stored_config(config)),
+            "config": redact_config(visibility, stored_config(config)),
             "revision": revision,
             "counts": counts,
         }
@@ -367,7 +367,7 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def _config_in(decoded: object) -> dict[str, Any] | None:
-    """The configuration in a body, if it has one; the body may also have the other fields that GET shows."""
+    """Return the configuration in a body, if any; the body may also have the other fields that GET shows."""
     if not isinstance(decoded, dict):
         raise InvalidManifest([FieldError("", "must be an object")])
     unknown = decoded.keys() - {"config", "name", "revision", "counts"}
@@ -385,7 +385,7 @@ def _unknown(name: str) -> str:
 
 
 def _config_patch(patch: object, patch_type: PatchType) -> object:
-    """A patch of a cluster as a patch of its configuration, the only part that can change."""
+    """Turn a patch of a cluster into one of its configuration, the only part that can change."""
     if patch_type != "json":
         changes = _config_in(patch)
         if changes is None:

@@ -1,4 +1,4 @@
-"""Clusters as they are on the wire: their settings, and how much they hold."""
+"""Schemas of clusters: their settings and their sizes."""
 
 from typing import Any, Literal
 
@@ -47,7 +47,7 @@ class ClusterList(Value, frozen=True, kw_only=True):
 
 
 class _ClusterShown(Strict, frozen=True, kw_only=True):
-    """What GET of a cluster shows beside its settings, so that its answer can be sent back."""
+    """The fields of a cluster besides its settings, which are accepted so that answers can be sent back."""
 
     name: str | msgspec.UnsetType = msgspec.UNSET
     """Ignored: the name is in the path."""

@@ -1,4 +1,4 @@
-"""Reads what kube-scheduler asks an extender, and makes the answers of what Moorage decides."""
+"""Parse what kube-scheduler asks an extender, and build answers from decisions."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -34,17 +34,17 @@ NOT_NAMED = "the node is none of those that the pod may be on"
 
 
 def parse_extender(body: bytes, type_: type[T]) -> T:
-    """The message that a body is.
+    """Return the message in a body.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
+        MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: a field is missing or of another type.
     """
     return converted(decode_strict(body), type_)
 
 
 def candidates_in(args: ExtenderArgs) -> Sequence[str]:
-    """The names of the candidates, whole nodes or names.
+    """Return the names of the candidates, which are sent as whole nodes or as names.
 
     Raises:
         InvalidManifest: there are neither, or both, or a node has no name.
@@ -66,12 +66,12 @@ def _name_of(node: dict[str, object], index: int) -> str:
 
 
 def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
-    """The question what Moorage says of the pod on each node; it changes nothing.
+    """Return the question whether the pod fits each node; it changes nothing.
 
-    The pod's status is what the kubelet and kube-scheduler state of it, so it is left out.
+    The pod's status, which the kubelet and kube-scheduler report, is ignored.
 
     Raises:
-        InvalidManifest: the pod is not valid.
+        InvalidManifest: the pod is invalid.
     """
     manifest = {name: value for name, value in args.pod.items() if name != "status"}
     try:
@@ -89,7 +89,7 @@ def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCach
 
 
 def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
-    """The question where room could be made for the pod.
+    """Return the question on which nodes room could be made for the pod.
 
     Raises:
         InvalidManifest: the pod is not valid, or there are both maps of nodes, or neither.
@@ -97,17 +97,17 @@ def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVi
     if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
         message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
         raise InvalidManifest([FieldError("", message)])
-    return FindVictims(asked=judging(args, templates))
+    return FindVictims(placement=judging(args, templates))
 
 
 def preempted(
     args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
 ) -> ExtenderPreemptionResult:
-    """The victims on each of kube-scheduler's nodes, but where the caller may not read all of them.
+    """Return the victims on each of kube-scheduler's nodes, except where the caller may not read all of them.
 
-    Victims that kube-scheduler has not named may have gone there already. One that it does not find
-    fails its whole attempt (HTTPExtender.convertPodUIDToPod), and nothing need wake the pod after
-    that. So their nodes are left out, as long as others are left.
+    Victims that kube-scheduler has not named may have gone there just now. One that it does not know fails
+    its whole attempt (HTTPExtender.convertPodUIDToPod), and nothing may wake the pod after that. So their
+    nodes are omitted as long as others are left.
     """
     asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
     found = {
@@ -130,7 +130,7 @@ def preempted(
 
 
 def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
-    """The uids of the victims that kube-scheduler has chosen itself."""
+    """Return the uids of the victims that kube-scheduler has chosen."""
     if victims is None:
         return set()
     if isinstance(victims, MetaVictims):
@@ -141,7 +141,7 @@ def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
 
 
 def binding_of(args: ExtenderBindingArgs) -> BindPod:
-    """The intent that the arguments of the bind verb ask for."""
+    """Return the intent of the bind verb's arguments."""
     return BindPod(
         namespace=args.pod_namespace,
         name=args.pod_name,
@@ -153,7 +153,7 @@ def binding_of(args: ExtenderBindingArgs) -> BindPod:
 def filtered(
     args: ExtenderArgs, names: Sequence[str], result: PlacementResult
 ) -> ExtenderFilterResult:
-    """Which of the candidates of these names are left, in the order sent, and the reasons against the others."""
+    """Return which of these candidates remain, in the order sent, and reasons against the others."""
     explanation = result.explanation
     told = _held_back(result)
     if told is not None or not isinstance(explanation, Explanation):
@@ -173,12 +173,12 @@ def filtered(
 
 
 def refused_with(error: str) -> ExtenderFilterResult:
-    """The answer that the pod cannot be judged."""
+    """Return the answer that the pod cannot be evaluated."""
     return ExtenderFilterResult(failed_nodes={}, failed_and_unresolvable_nodes={}, error=error)
 
 
 def _held_back(result: PlacementResult) -> str | None:
-    """Why the pod gets no node, if it is not for the nodes: it is denied, or has gates."""
+    """Return why the pod gets no node for reasons of its own (denied, or gated), or None."""
     if result.outcome == "Denied":
         return result.message
     explanation = result.explanation
@@ -191,7 +191,7 @@ def _reasons(explanation: Explanation, name: str) -> list[str]:
 
 
 def _without_reasons(explanation: Explanation) -> str:
-    """Why a node is not left that no filter refuses."""
+    """Explain why a node that passes all filters is still excluded."""
     if explanation.prefilter is not None:
         return ", ".join(explanation.prefilter.reasons)
     return UNKNOWN_NODE if explanation.prefilter_nodes is msgspec.UNSET else NOT_NAMED
@@ -219,10 +219,10 @@ def _answer(
 
 
 def priorities(names: Sequence[str], result: PlacementResult) -> list[HostPriority]:
-    """The scores of the candidates of these names, stretched over 0 to 10: the best one has 10, the worst one 0.
+    """Return the candidates' scores, stretched over 0 to 10: the best one has 10, the worst one 0.
 
-    Moorage's sums often differ little from node to node; parts of the greatest sum would be the same
-    for nearly all. Candidates that are not feasible have 0.
+    Moorage's sums often differ little between nodes; as fractions of the greatest sum, nearly all would be
+    equal. Infeasible candidates have 0.
     """
     explanation = result.explanation
     total = explanation.total if isinstance(explanation, Explanation) else {}

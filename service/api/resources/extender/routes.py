@@ -1,4 +1,4 @@
-"""Answers kube-scheduler as one of its extenders: filter, prioritize, preempt and bind."""
+"""Answer kube-scheduler as one of its extenders: filter, prioritize, preempt, and bind."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_placement, seen_refusal, visibility_of
+from service.api.auth.redaction import redact_placement, redact_refusal, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced, require
@@ -41,7 +41,7 @@ from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer
 
 _OF_THE_POD = (Conflict, Denied, InvalidManifest, NotFound)
-"""What stands against one pod: it is told in `Error`, as kube-scheduler then tells it in events."""
+"""Problems of the pod itself, reported in `Error`, which kube-scheduler shows in events."""
 
 _EXTENDER = CLUSTER_PATH + "/extender"
 _ARGS = {"Pod": POD_EXAMPLE, "NodeNames": ["node-7", "node-8"]}
@@ -180,10 +180,10 @@ async def extender_preempt(
     args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)
     intent = victims_of(args, services.scheduler.templates)
     caller = request.context.caller()
-    require_placing(caller, intent.asked)
-    request.context.holding.changes_nothing = True
-    asked = msgspec.structs.replace(intent.asked, caller=caller)
-    answer = await services.scheduler.submit(caller.cluster, FindVictims(asked=asked))
+    require_placing(caller, intent.placement)
+    request.context.reservation.changes_nothing = True
+    placement = msgspec.structs.replace(intent.placement, caller=caller)
+    answer = await services.scheduler.submit(caller.cluster, FindVictims(placement=placement))
     result = preempted(args, answer, visibility_of(request))
     return json_response(msgspec.json.encode(result), answer.revision)
 
@@ -222,7 +222,7 @@ _BIND = Operation(
 async def extender_bind(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Bind a stored pod, if all filters pass on the node."""
+    """Bind a stored pod if all filters pass on the node."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderBindingArgs)
@@ -233,7 +233,7 @@ async def extender_bind(
             caller.cluster, binding_of(args), caller=request.context.audited_caller()
         )
     except BindingRefused as error:
-        return _not_bound(seen_refusal(visibility_of(request), error).detail)
+        return _not_bound(redact_refusal(visibility_of(request), error).detail)
     except _OF_THE_POD as error:
         return _not_bound(error.detail)
     return json_response(msgspec.json.encode(ExtenderBindingResult()), answer.revision)
@@ -244,7 +244,7 @@ def _not_bound(error: str) -> Response[bytes]:
 
 
 async def _asked(request: ApiRequest, services: Services) -> tuple[ExtenderArgs, Sequence[str]]:
-    """What is asked, and the names of the candidates."""
+    """Return the message and the names of its candidates."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderArgs)
@@ -255,10 +255,10 @@ async def _judged(request: ApiRequest, services: Services, args: ExtenderArgs) -
     intent = judging(args, services.scheduler.templates)
     caller = request.context.caller()
     require_placing(caller, intent)
-    request.context.holding.changes_nothing = True
+    request.context.reservation.changes_nothing = True
     asked = msgspec.structs.replace(intent, caller=caller)
     answer = await services.scheduler.submit(caller.cluster, asked)
-    return seen_placement(visibility_of(request), answer)
+    return redact_placement(visibility_of(request), answer)
 
 
 EXTENDER_HANDLERS = (extender_filter, extender_prioritize, extender_preempt, extender_bind)

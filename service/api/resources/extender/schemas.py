@@ -1,7 +1,8 @@
-"""What kube-scheduler sends to Moorage as its extender, and what Moorage answers.
+"""Schemas of what kube-scheduler sends to Moorage as its extender, and of the answers.
 
-The messages that Moorage itself exchanges with extenders, too, are in `service.model.cluster.extender_messages`;
-here they say what of them Moorage reads and what its answers always have.
+Messages that Moorage also exchanges with its own extenders are in
+`service.model.cluster.extender_messages`; here they define what Moorage reads of them and what its
+answers always have.
 """
 
 from typing import Annotated, Any

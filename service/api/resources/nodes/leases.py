@@ -1,4 +1,4 @@
-"""Takes the reports of nodes, one or many with a request: that they are there."""
+"""Take heartbeats of nodes, one or many in a request."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -69,10 +69,10 @@ _check_report = record(
 
 
 def check_lease(body: bytes, name: str) -> None:
-    """Check the lease that a node sends; nothing is read of it, for the time is the database's.
+    """Check the lease that a node sends; none of it is used, since the time is the database's.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
+        MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: it is not a lease, or that of another node.
     """
     if not body.strip():
@@ -86,11 +86,11 @@ def check_lease(body: bytes, name: str) -> None:
 
 
 def parse_report(body: bytes, items_max: int) -> list[str]:
-    """Return the names of the nodes that report.
+    """Return the names of the reporting nodes.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, unknown or missing, or there are too many nodes.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, unknown, or missing, or there are too many nodes.
     """
     fields, problems = decode_strict(body), Problems()
     _check_report(fields, "", problems)
@@ -150,7 +150,7 @@ _RENEW = Operation(
 async def renew_node_lease(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Note that one node is there."""
+    """Note that one node is alive."""
     media_type(request)
     query(request)
     cluster, name = request.path_params["cluster"], request.path_params["name"]
@@ -178,7 +178,7 @@ _READ = Operation(
 async def get_node_lease(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """The lease of a node that has reported."""
+    """Return the lease of a node that has reported."""
     query(request)
     store, name = services.reads.store, request.path_params["name"]
     row = await store.clusters.get(request.path_params["cluster"])
@@ -216,7 +216,7 @@ _REPORT = Operation(
 
 @put(CLUSTER_PATH + "/node-leases", status_code=200, opt=described(_REPORT))
 async def report_nodes(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Note that many nodes are there."""
+    """Note that many nodes are alive."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)

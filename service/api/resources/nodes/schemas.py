@@ -1,4 +1,4 @@
-"""Reports of nodes as they are on the wire: leases in Kubernetes' form, and names of nodes."""
+"""Schemas of node heartbeats: leases in Kubernetes' form, and names of nodes."""
 
 from typing import Literal
 

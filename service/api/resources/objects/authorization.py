@@ -1,4 +1,4 @@
-"""Checks object by object whether a caller may write what a body names, if its path names no namespace.
+"""Check object by object whether a caller may write what a body names, if its path names no namespace.
 
 These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
 node already) are made when the request is decided: see `service.scheduler.decide.admission.authorization`.
@@ -24,7 +24,7 @@ _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
         for each in RESOURCES
     },
 }
-"""By kind, the verbs of which a caller needs at least one to change objects of this kind."""
+"""By kind, the verbs of which a caller needs at least one to change objects of the kind."""
 
 
 def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
@@ -38,7 +38,7 @@ def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
 
 
 def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
-    """Check that the caller may write all objects of some kinds, wherever they are.
+    """Check that the caller may write all objects of some kinds in every namespace.
 
     Raises:
         Forbidden: it may not write some kind everywhere; the first one is named.
@@ -48,7 +48,7 @@ def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
 
 
 def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
-    """The error if the caller may not write or delete an object, or report on it, else None."""
+    """Return the error if the caller may not write, delete, or report on an object, or None."""
     try:
         require_any(
             caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None

@@ -1,4 +1,4 @@
-"""Creates objects whose names the server makes, or that must not be there yet: POST on a collection."""
+"""Create objects that must not exist yet, and generate their names if asked: POST on a collection."""
 
 from functools import partial
 
@@ -8,13 +8,13 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.auth.redaction import visibility_of
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS
 from service.api.http.operation import described
 from service.api.http.prefer import prefers_minimal
 from service.api.http.request import media_type, query
 from service.api.resources.dispatch import DecidedAnswer, submit_once
-from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.objects.operations import Resource, create_operation
 from service.api.resources.objects.registry import RESOURCES
 from service.api.resources.objects.routes import rendered_object
@@ -39,7 +39,7 @@ async def _create(request: ApiRequest, services: Services, resource: Resource) -
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)
-    parse = NewNames(
+    parse = GenerateNameParser(
         partial(
             parse_new,
             resource.kind,
@@ -61,7 +61,7 @@ async def _create(request: ApiRequest, services: Services, resource: Resource) -
         minimal=prefers_minimal(request),
         status=201,
     )
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     return await submit_once(request, services, asked, body, render)
 
 

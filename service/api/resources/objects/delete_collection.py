@@ -1,4 +1,4 @@
-"""Deletes the objects of a kind that pass filters: a request makes one commit after the other."""
+"""Delete the objects of a kind that pass filters, in as many commits as that takes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +10,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.auth.redaction import visibility_of
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
-from service.api.http.exception_handler import seen_error
+from service.api.http.dry_run import is_dry, with_dry_run
+from service.api.http.exception_handler import redact_error
 from service.api.http.filters import parse_filters
 from service.api.http.idempotency import (
     IDEMPOTENCY_KEY,
@@ -47,7 +47,7 @@ _decoder = msgspec.json.Decoder(DeletionsAnswer)
 
 
 def _handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """The handlers of one kind; there is none for namespaces, as in Kubernetes: each has to be named."""
+    """Return the handlers of one kind; namespaces have none, as in Kubernetes: each has to be named."""
     paths = {resource.collection: False}
     if resource.namespaced:
         paths[f"{CLUSTER_PATH}/{resource.plural}"] = True
@@ -83,7 +83,7 @@ async def _delete_many(
 
 
 class _Commits:
-    """One request: it makes commits until nothing is left, enough was looked at, or one fails."""
+    """One request, which makes commits until nothing is left, the limit is reached, or one fails."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class _Commits:
                 if not self._answers:
                     raise
                 context = self._request.context
-                seen = seen_error(error, context)
+                seen = redact_error(error, context)
                 return self._told(problem_of(seen, context.path, context.request_id))
             self._answers.append(answer)
             self._room -= len(answer.results)
@@ -131,7 +131,7 @@ class _Commits:
         _, rendered, is_replayed = await submit_once(
             self._request,
             self._services,
-            dry_if_asked(self._request, self._parameters, wanted),
+            with_dry_run(self._request, self._parameters, wanted),
             b"",
             _rendered,
             chunk=len(self._answers),
@@ -169,7 +169,7 @@ def _intent(
     caller = request.context.caller()
     return DeleteObjects(
         kind=resource.kind,
-        wanted=wanted,
+        object_filter=wanted,
         namespaces=_namespaces(request, resource),
         deletable=deletable_in(caller, resource) if resource.namespaced else None,
         count=1,
@@ -178,7 +178,7 @@ def _intent(
 
 
 def _namespaces(request: ApiRequest, resource: Resource) -> frozenset[str] | None:
-    """The namespaces to look in: a filter may tell only of what the caller may read."""
+    """Return the namespaces to look in: a filter may only reveal what the caller may read."""
     namespace = request.path_params.get("namespace")
     if namespace is not None:
         require(

@@ -1,4 +1,4 @@
-"""Lists events, which tell what happened to pods."""
+"""List events, which report what happened to pods."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency

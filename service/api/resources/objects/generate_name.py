@@ -1,4 +1,4 @@
-"""Reads manifests that may have `metadata.generateName` in place of a name."""
+"""Read manifests that may have `metadata.generateName` instead of a name."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
@@ -19,23 +19,23 @@ _ANY_SUFFIX = "0" * SUFFIX_CHARACTERS
 M = TypeVar("M", bound=Applicable)
 
 
-class NewNames(Generic[M]):
-    """Parses manifests as another parser does, also those that have only a `generateName`.
+class GenerateNameParser(Generic[M]):
+    """Parses manifests as another parser does, including those that have only a `generateName`.
 
-    Whoever has a name keeps it, as in Kubernetes: what an API server shows often has both. So
-    manifests with names are parsed once, and nothing more is done for them.
+    A manifest with a name keeps it, as in Kubernetes, whose answers often have both. So manifests with
+    names are parsed once, at no extra cost.
     """
 
     def __init__(self, parse: Callable[[bytes], M]) -> None:
         self._parse = parse
         self.are_undrawn = False
-        """Whether one of the manifests that were parsed has a name that is still to be drawn."""
+        """Whether one of the parsed manifests still needs a generated name."""
 
     def __call__(self, raw: bytes) -> M:
         """Parse a manifest.
 
         Raises:
-            MalformedJSON, InvalidManifest: as the other parser; `generateName` makes no valid name.
+            MalformedJSON, InvalidManifest: as the other parser raises; or `generateName` makes no valid name.
         """
         try:
             return self._parse(raw)
@@ -62,10 +62,10 @@ class NewNames(Generic[M]):
 
 
 def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
-    """The `generateName` of a manifest without a name; None if it has a name, or neither.
+    """Return the `generateName` of a manifest without a name, or None.
 
     Raises:
-        InvalidManifest: it has neither, which its error tells now.
+        InvalidManifest: it has neither.
     """
     if not any(each.field == NAME for each in error.errors):
         return None

@@ -1,4 +1,4 @@
-"""Declares the operations of each kind of stored object."""
+"""Declare the operations of each kind of stored object."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ class Deletions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of object, as the API names and shows it."""
+    """A kind of object, with its names, types, and rights in the API."""
 
     kind: str
     plural: str
@@ -64,49 +64,49 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     list_type: type[msgspec.Struct]
     example: Mapping[str, Any]
     examples: Mapping[str, Mapping[str, Any]] = {}
-    """Examples by name, if one does not show everything; `example` is one of these."""
+    """Named examples, if one does not show everything; `example` is one of them."""
     list_parameters: Sequence[Parameter] = ()
     indexed: bool = False
     """Whether lists with filters are read from the replica."""
     computed: bool = False
-    """Whether part of each object is not stored but computed for each answer."""
+    """Whether part of each object is computed for each answer rather than stored."""
     changed_by: Verb
-    """The verb that lets a caller change objects of this kind."""
+    """The verb that lets a caller change objects of the kind."""
     stated_by: Verb | None = None
-    """Another verb that lets a caller change them, if an object can state a fact instead of a wish."""
+    """Another verb that lets a caller change them, if an object can report a fact instead of a wish."""
 
     @property
     def kinds(self) -> str:
-        """The plural of the kind, in capitals as the kind itself: `StorageClasses`."""
+        """Return the plural in capitals like the kind itself: `StorageClasses`."""
         same = len(self.kind) - 1  # only the last letter may be another in the plural
         return self.kind[:same] + self.plural[same:]
 
     @property
     def reading(self) -> Access:
-        """The access for reading objects of this kind; who may read part of a cluster may read its nodes, too."""
+        """Return the access for reading the kind; callers who may read part of a cluster may read its nodes."""
         return Namespaced("read")
 
     @property
     def changing(self) -> Access:
-        """The access for changing objects of this kind."""
+        """Return the access for changing the kind."""
         if self.namespaced:
             return Namespaced(self.changed_by, self.stated_by)
         return Cluster(self.changed_by)
 
     @property
     def tag(self) -> str:
-        """The tag that groups the operations of this kind in the document."""
+        """Return the tag that groups the kind's operations in the document."""
         return self.plural
 
     @property
     def collection(self) -> str:
-        """The path of all objects of this kind in one scope."""
+        """Return the path of all objects of the kind in one scope."""
         scope = CLUSTER_PATH + ("/namespaces/{namespace:str}" if self.namespaced else "")
         return f"{scope}/{self.plural}"
 
     @property
     def item(self) -> str:
-        """The path of one object."""
+        """Return the path of one object."""
         return self.collection + "/{name:str}"
 
 
@@ -210,7 +210,7 @@ _SHORT_LISTS = tuple(
         {"limit", "sort"},
     )
 )
-"""The filters of lists that are read from the replica of another worker; longer lists would have to be held there."""
+"""Filters of lists that are read from another worker's replica; longer lists would have to be held there."""
 
 
 _FACTS = (
@@ -230,7 +230,7 @@ def _one(resource: Resource, description: str) -> Body:
 
 
 def _with_rights(resource: Resource, description: str) -> str:
-    """Return the description, with a note on who may write the kind if that does not go without saying."""
+    """Add a note on who may write the kind, unless that is obvious."""
     if resource.changed_by == "configure":
         return f"{description} {_LIMITS}"
     return description if resource.stated_by is None else f"{description} {_FACTS}"
@@ -307,7 +307,7 @@ _WRITE_PROBLEMS = (
 
 
 def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[str]) -> Operation:
-    """Declare how one object is created that must not be there yet; `key` is the idempotency key."""
+    """Declare how an object is created that must not exist yet; `key` is the idempotency key."""
     return Operation(
         id=f"create{resource.kind}",
         minimal=True,
@@ -339,7 +339,7 @@ def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[
 
 
 def put_operation(resource: Resource) -> Operation:
-    """Declare how one object is created or replaced."""
+    """Declare how an object is created or replaced."""
     return Operation(
         id=f"put{resource.kind}",
         minimal=True,
@@ -361,7 +361,7 @@ def put_operation(resource: Resource) -> Operation:
 
 
 def patch_operation(resource: Resource) -> Operation:
-    """Declare how one object is patched."""
+    """Declare how an object is patched."""
     types: dict[str, Any] = {
         STRATEGIC_MERGE_PATCH: object_types.StrategicMergePatch,
         JSON: object_types.MergePatch,
@@ -406,7 +406,7 @@ def patch_operation(resource: Resource) -> Operation:
 
 
 def _applied_example(resource: Resource) -> dict[str, object]:
-    """What one manager wants of an object, and nothing else."""
+    """Return what one manager wants of an object, and nothing else."""
     metadata = resource.example["metadata"]
     assert isinstance(metadata, dict)
     kept = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
@@ -418,7 +418,7 @@ def _applied_example(resource: Resource) -> dict[str, object]:
 
 
 def delete_operation(resource: Resource) -> Operation:
-    """Declare how one object is deleted."""
+    """Declare how an object is deleted."""
     effects = {
         "Node": "Its pods stay stored, with their `nodeName`.",
         "PodGroup": "Its members stay; those without a node wait until it is there again.",
@@ -462,7 +462,7 @@ def _deletion_example(resource: Resource) -> dict[str, object]:
 def delete_many_operation(
     resource: Resource, key: Parameter, key_problems: Sequence[str], *, everywhere: bool = False
 ) -> Operation:
-    """Declare how the objects of a kind that pass filters are deleted; `key` is the idempotency key."""
+    """Declare how objects of a kind that pass filters are deleted; `key` is the idempotency key."""
     scoped = resource.namespaced and not everywhere
     scope = "a namespace" if scoped else "the cluster"
     infix = "Namespaced" if scoped else ""

@@ -1,4 +1,4 @@
-"""Handles the operations that every kind of stored object has: list, get, put, patch, delete."""
+"""Handle the operations that every kind of stored object has: list, get, put, patch, delete."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -11,15 +11,15 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.auth.redaction import (
     Lists,
     Visibility,
-    require_sight,
-    seen_batches,
-    seen_body,
-    seen_tag,
+    redact_body,
+    redacted_batches,
+    require_read,
     visibility_of,
+    visible_tag,
 )
 from service.api.http.body import converted
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.filters import filter_of_bodies, parse_filters
 from service.api.http.idempotency import Rendered
 from service.api.http.operation import (
@@ -120,7 +120,7 @@ Act = Callable[[ApiRequest, Services, Resource], Awaitable[Response[Any]]]
 
 
 def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """The handlers of one kind of object."""
+    """Return the handlers of one kind of object."""
     handlers = [
         get(resource.collection, opt=described(list_operation(resource)))(
             _bound(list_objects, resource)
@@ -151,9 +151,9 @@ def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any
 async def get_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """One object as committed."""
+    """Return one object as committed."""
     namespace, name = _place(request)
-    require_sight(request, resource.kind, namespace, name)
+    require_read(request, resource.kind, namespace, name)
     parameters, cluster = query(request), request.path_params["cluster"]
     at_least = number(parameters, "minRevision") or 0
     past = number(parameters, "revision")
@@ -174,7 +174,7 @@ async def get_object(
     unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
-    body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    body = redact_body(visibility_of(request), resource.kind, read.row.body)
     if chosen is not None:
         whole = with_resource_version(body, read.row.revision)
         return json_response(chosen.of(whole), revision, etag=tag)
@@ -184,14 +184,14 @@ async def get_object(
 async def list_objects(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[Any]:
-    """The objects of a kind, as `list_of` answers them."""
+    """Return the objects of a kind, as `list_of` does."""
     return await list_of(request, services, resource.kind)
 
 
 async def list_of(request: ApiRequest, services: Services, kind: str) -> Response[Any]:
-    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
+    """Return objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
 
-    With `sort` they are in another order, as `sorted_list` has it.
+    With `sort` they are in another order, as returned by `sorted_list`.
     """
     parameters = query(request)
     own = named_with_order(_list_named(request, kind), parameters)
@@ -216,7 +216,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
-        hold=partial(request.context.holding.hold_answer, may_be_refused=True),
+        hold=partial(request.context.reservation.hold_answer, may_be_refused=True),
         leave_out=partial(_leave_out, left_out, visibility_of(request)),
     )
     if order is not None and limit is not None:
@@ -224,7 +224,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
             kind, order, wanted_objects, wanted, lists, start, own, past, limit, left_out
         )
         return await sorted_list(request, services, asked, tagged, chosen)
-    pages = seen_batches(
+    pages = redacted_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
     found = _Found(pages, passes)
@@ -234,13 +234,13 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
     tag = tagged(head if past is None else past)
     if limit is not None:
         return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
-    request.context.holding.keeps_room = True
+    request.context.reservation.keeps_room = True
     streamed = _streamed(answer, found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 
 
 def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow) -> None:
-    """Note an object that cannot be read, if the caller would see it."""
+    """Note an unreadable object, if the caller would see it."""
     if sees(visibility, row.kind, row.namespace, row.name):
         left_out.append(row)
 
@@ -248,7 +248,7 @@ def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow
 def _lists(
     services: Services, kind: str, wanted: ObjectFilter, past: int | None
 ) -> tuple[Lists, Callable[[bytes], bool] | None]:
-    """What reads a list, and which bodies pass of what it reads; None: all of them do."""
+    """Return the reader of a list, and the filter of its bodies, or None if all of them pass."""
     passes = filter_of_bodies(kind, wanted)
     if past is not None:
         return services.past.lists(past, passes), None
@@ -261,19 +261,19 @@ def _lists(
 class _Answer(NamedTuple):
     kind: str
     own: str
-    """The name of the list in tokens."""
+    """The list's name in tokens."""
     revision: int
     """The revision of the first page."""
     head: int
     is_past: bool
     left_out: list[ObjectRow]
-    """What cannot be read, as far as the list was read."""
+    """Unreadable objects, as far as the list was read."""
 
 
 async def _page(
     answer: _Answer, found: "_Found", limit: int, tag: str, chosen: ChosenFields | None
 ) -> Response[bytes]:
-    """One page, with the token for the next."""
+    """Return one page, with the token for the next."""
     taken, more = await found.take(limit)
     token, left_out = None, answer.left_out
     if more:
@@ -288,9 +288,9 @@ async def _page(
 async def _unchanged_list(
     request: ApiRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
-    """A 304 if nothing of the cluster has changed since the list that the client has.
+    """Return 304 if nothing in the cluster has changed since the list that the client has.
 
-    Lists whose objects also change without a revision are never unchanged.
+    Lists whose objects also change without a revision never count as unchanged.
     """
     if kind == EVENT_KIND or services.is_computed(kind) or header(request, "if-none-match") is None:
         return None
@@ -299,8 +299,8 @@ async def _unchanged_list(
 
 
 def _list_tag(request: ApiRequest, chosen: ChosenFields | None, revision: int) -> str:
-    """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
-    return tag_with(seen_tag(visibility_of(request), f'W/"{revision}"'), chosen)
+    """Return the entity tag of a list, which depends on the visible namespaces and the chosen fields."""
+    return tag_with(visible_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
 async def put_object(
@@ -348,7 +348,7 @@ async def patch_object(
 async def _patching(
     request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., PatchObject]:
-    """What makes an intent of a patch, but for the object that it is of."""
+    """Return a partial `PatchObject`; the caller adds kind, namespace, and name."""
     patch_type = patch_type_of(request)
     if "force" in parameters:
         raise wrong_parameter("force", "is for server-side apply only", parameters["force"])
@@ -364,7 +364,7 @@ async def _patching(
 async def _applying(
     request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., ApplyPatch]:
-    """What makes an intent of a manager's wishes, but for the object that they are of."""
+    """Return a partial `ApplyObject`; the caller adds kind, namespace, and name."""
     manager, force = named_manager(request, parameters), flag(parameters, "force")
     body = await services.bodies.read(request)
     applied = await decode_applied(body, services.settings.apply_yaml_bytes_max)
@@ -374,7 +374,7 @@ async def _applying(
 async def delete_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Remove an object at once; the answer is what it was."""
+    """Delete an object at once, and return it as it was."""
     parameters = query(request)
     namespace, name = _place(request)
     options = await delete_options(request, services)
@@ -400,21 +400,21 @@ async def _submit(
     parameters: Mapping[str, str],
     intent: Intent[ObjectAnswer],
 ) -> Response[bytes]:
-    """The object as it is, or was, after a write, or as it would be after one."""
+    """Submit a write, and return the object as it is, was, or would be after it."""
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
-        dry_if_asked(request, parameters, intent),
+        with_dry_run(request, parameters, intent),
         caller=request.context.audited_caller(),
     )
     services.metrics.warned(answer.warnings)
-    body = seen_body(visibility_of(request), resource.kind, answer.body)
+    body = redact_body(visibility_of(request), resource.kind, answer.body)
     return written_response(request, answer, body, dry=is_dry(parameters))
 
 
 def written_response(
     request: ApiRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
 ) -> Response[bytes]:
-    """The answer of a write: an object whose body is as the caller may see it, or less if that is preferred."""
+    """Return the answer of a write: the object as the caller may see it, or less if preferred."""
     status, warnings = 201 if answer.created else 200, answer.warnings
     minimal = prefers_minimal(request)
     if minimal:
@@ -436,8 +436,8 @@ def rendered_object(
     minimal: bool,
     status: int = 200,
 ) -> Rendered:
-    """The answer of a write that may be given again: the object as the caller may see it."""
-    body = seen_body(visibility, kind, answer.body)
+    """Render the answer of a write, which may be replayed: the object as the caller may see it."""
+    body = redact_body(visibility, kind, answer.body)
     if minimal:
         body = minimal_object(body)
     if not dry:
@@ -452,7 +452,7 @@ def rendered_object(
 
 
 def patch_type_of(request: ApiRequest) -> PatchType:
-    """What kind of patch the request's Content-Type announces."""
+    """Return the kind of patch that the request's Content-Type announces."""
     return _PATCH_TYPES[media_type(request)]
 
 
@@ -476,7 +476,7 @@ class _Found:
         return page.head.revision
 
     async def batches(self) -> AsyncIterator[list[ObjectRow]]:
-        """All batches, the first one included."""
+        """Yield all batches, including the first."""
         first, self._batch = self._batch, []
         yield first
         del first
@@ -484,7 +484,7 @@ class _Found:
             yield self._passing(page)
 
     async def take(self, limit: int) -> tuple[list[ObjectRow], bool]:
-        """Up to `limit` rows, fewer if they are large, and whether there are more."""
+        """Return up to `limit` rows, fewer if they are large, and whether there are more."""
         taken, size = list[ObjectRow](), 0
         async for batch in self.batches():
             for row in batch:
@@ -501,7 +501,7 @@ class _Found:
 
 
 async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None) -> Pieces:
-    """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
+    """Yield the list in pieces; its head is sent with the first objects, which may find no room and be refused."""
     before = head = list_head(answer.kind, answer.revision, None)
     async for batch in found.batches():
         if batch:
@@ -512,12 +512,12 @@ async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None)
 
 
 def _place(request: ApiRequest) -> ObjectName:
-    """Namespace and name that the path gives; the namespace is empty where it gives none."""
+    """Return the namespace and name in the path; the namespace is "" if the path names none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
 
 
 def _list_named(request: ApiRequest, kind: str) -> str:
-    """Cluster, kind and namespace, by which a continuation's list is told from others."""
+    """Return cluster, kind, and namespace, which identify a list in continuation tokens."""
     scope = request.path_params.get("namespace", "")
     return f"{request.path_params['cluster']}/{kind}/{scope}"
 
@@ -529,7 +529,7 @@ def _named(namespace: str, name: str) -> str:
 async def delete_options(
     request: ApiRequest, services: Services
 ) -> object_types.DeletePreconditions:
-    """The preconditions in the body of a request to delete; none if it has no body."""
+    """Return the preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():

@@ -1,4 +1,4 @@
-"""What a server-side apply sends: an object as YAML or JSON, and who manages what it says."""
+"""Parse what a server-side apply sends: an object as YAML or JSON, and the manager of its fields."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _DEPTH_MAX = 32
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that says what JSON could: no aliases, no key twice, and times are text."""
+    """A loader of YAML that JSON could express: no aliases, no duplicate keys, and times as text."""
 
     depth = 0
 
@@ -57,10 +57,10 @@ _Loader.yaml_implicit_resolvers = {
 
 
 async def decode_applied(body: bytes, yaml_bytes_max: int) -> Mapping[str, object]:
-    """Decode an object that is JSON, or YAML that says what JSON could.
+    """Decode an object that is JSON, or YAML that JSON could express.
 
     Raises:
-        MalformedJSON, InvalidManifest: it is neither, or no object.
+        MalformedJSON, InvalidManifest: it is neither, or not an object.
         BodyTooLarge: YAML, which is slow to read, is longer than `yaml_bytes_max`.
     """
     if body.lstrip()[:1] == b"{":
@@ -86,7 +86,7 @@ def _from_yaml(body: bytes) -> object:
 
 
 def manager_of(request: ApiRequest, parameters: Mapping[str, str]) -> str:
-    """Who manages what a write changes: `fieldManager`, else the first word of User-Agent."""
+    """Return the manager of a write's fields: `fieldManager`, or the first word of User-Agent."""
     named = parameters.get("fieldManager")
     if named is not None:
         if not named or len(named) > MANAGER_LENGTH_MAX or not named.isprintable():
@@ -98,7 +98,7 @@ def manager_of(request: ApiRequest, parameters: Mapping[str, str]) -> str:
 
 
 def named_manager(request: ApiRequest, parameters: Mapping[str, str]) -> str:
-    """Who applies; unlike other writes, an apply has to name it.
+    """Return the manager that applies, which an apply must name, unlike other writes.
 
     Raises:
         MalformedRequest: there is no `fieldManager`, or a wrong one.

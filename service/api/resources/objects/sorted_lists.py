@@ -1,11 +1,11 @@
-"""Lists pods and nodes in another order than that of their names, page by page."""
+"""List pods and nodes in another order than by name, page by page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from litestar import Response
 
-from service.api.auth.redaction import Lists, seen_parts, seen_rows, visibility_of
+from service.api.auth.redaction import Lists, redact_rows, visibility_of, visible_parts
 from service.api.http.context import ApiRequest
 from service.api.http.pagination import Continue
 from service.api.http.request import wrong_parameter
@@ -21,29 +21,29 @@ from service.model.selection.object_order import ORDER_FIELDS, Order, OrderKey
 
 
 class SortedList(NamedTuple):
-    """What is asked of a list that is sorted."""
+    """The request for a sorted list."""
 
     kind: str
     order: Order
     filter: ObjectFilter
     wanted: Wanted
     lists: Lists
-    """Reads the objects where they are not in memory, or not the present ones."""
+    """Reads objects that are not in memory, or not the present ones."""
     start: Continue | None
-    """Where the page before ended."""
+    """The position at which the previous page ended."""
     own: str
-    """The name of the list in tokens."""
+    """The list's name in tokens."""
     past: int | None
     limit: int
     left_out: Sequence[ObjectRow]
-    """What cannot be read, as far as the list was read."""
+    """Unreadable objects, as far as the list was read."""
 
 
 def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
-    """The order that a list is asked for; None: that of names.
+    """Return the order that a list asks for, or None for the order by name.
 
     Raises:
-        MalformedRequest: the kind has no such field to be ordered by.
+        MalformedRequest: objects of the kind cannot be sorted by that field.
     """
     text = parameters.get("sort")
     if text is None:
@@ -58,7 +58,7 @@ def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
 
 
 def named_with_order(own: str, parameters: Mapping[str, str]) -> str:
-    """The name of a list in tokens, which is another one for each order."""
+    """Return a list's name in tokens, which differs for each order."""
     order = parameters.get("sort")
     return own if order is None else f"{own}?sort={order[:100]}"
 
@@ -70,7 +70,7 @@ async def sorted_list(
     tag_of: Callable[[int], str],
     chosen: ChosenFields | None,
 ) -> Response[Any]:
-    """One page of a list that is sorted."""
+    """Return one page of a sorted list."""
     cluster, visibility = request.path_params["cluster"], visibility_of(request)
     reads = SortedReads(
         services.reads, services.scheduler, services.turns, asked.filter, asked.order
@@ -78,7 +78,7 @@ async def sorted_list(
     page = await reads.page(
         cluster,
         asked.kind,
-        seen_parts(asked.kind, asked.wanted, visibility),
+        visible_parts(asked.kind, asked.wanted, visibility),
         after=_after(asked.order, asked.start),
         limit=min(asked.limit, SORTED_LIMIT_MAX),
         batches=lambda part: asked.lists.batches(cluster, asked.kind, part),
@@ -93,7 +93,7 @@ async def sorted_list(
         token = Continue(
             asked.own, revision, namespace, name, is_past=asked.past is not None, value=value
         ).token()
-    rows = seen_rows(visibility, [row for _, row in placed])
+    rows = redact_rows(visibility, [row for _, row in placed])
     body = list_head(f"{asked.kind}List", revision, token) + items(rows, chosen)
     body += list_end(asked.left_out)
     return json_response(body, head, etag=tag_of(head if asked.past is None else asked.past))
@@ -108,7 +108,7 @@ def _after(order: Order, start: Continue | None) -> OrderKey | None:
 
 
 def _within_bytes(placed: list[Placed]) -> list[Placed]:
-    """The first rows, up to that which reaches the most bytes of a page."""
+    """Return the first rows, up to the one that reaches the most bytes of a page."""
     size = 0
     for number, (_, row) in enumerate(placed, start=1):
         size += len(row.body)

@@ -1,8 +1,8 @@
-"""Objects, lists and patches as they are on the wire: what the OpenAPI document shows of manifests.
+"""Schemas of objects, lists, and patches, as the OpenAPI document shows manifests.
 
-Handlers read manifests as bytes through `service.model.registry.manifests`, which checks all of what is
-written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not written a second time.
+Handlers read manifests as bytes through `service.model.registry.manifests`, which checks everything
+written here and more; these types are for readers and for generated clients. What scheduling reads is
+taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not declared again.
 """
 
 from typing import Annotated, Any, Literal
@@ -246,7 +246,7 @@ class PodGroupList(ListOfObjects, frozen=True, kw_only=True):
 
 
 def _kept_type(declared: KindSpec) -> type[msgspec.Struct]:
-    """The type of the objects of a kind: what it declares, and what all objects have."""
+    """Return the type of a kind's objects: the fields that it declares, and those that all objects have."""
     return msgspec.defstruct(
         declared.kind,
         [
@@ -288,10 +288,10 @@ KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in DECLARED_KINDS.it
 
 
 def _any_of(description: str, *kinds: str) -> dict[str, Any]:
-    """A union of schemas that are named after their kinds.
+    """Return a union of schemas that are named after their kinds.
 
-    It is an `anyOf`, because generators of TypeScript would ask for `kind` in every manifest if it
-    told the schemas of a `oneOf` apart.
+    It is an `anyOf`, because generators of TypeScript would require `kind` in every manifest if it
+    discriminated the schemas of a `oneOf`.
     """
     return {
         "description": description,
@@ -314,7 +314,7 @@ AnyKept = Annotated[Any, _named("RuleObject")]
 """One of the kinds that are kept for rules."""
 
 Applicable = Annotated[Any, _named("ApplicableObject")]
-"""What `apply` takes."""
+"""An object that `apply` accepts."""
 
 
 class ObjectList(Value, frozen=True, kw_only=True):

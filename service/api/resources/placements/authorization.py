@@ -1,4 +1,4 @@
-"""Checks whether a caller may place the pods that a body names, in their namespaces."""
+"""Check whether a caller may place the pods that a body names, in their namespaces."""
 
 from service.api.http.permissions import require, require_for
 from service.model.core.errors import Forbidden
@@ -10,11 +10,12 @@ from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace
 def require_placing(caller: Caller, intent: PlacePods) -> None:
     """Check that the caller may place pods in the namespaces of all pods that the request names.
 
-    If others are to be evicted for them, it has to have that right anywhere on the cluster; pods in
-    other namespaces are then no victims.
+    If pods are to be evicted for them, the caller needs the right to evict in some namespace of the
+    cluster; pods in other namespaces are then no victims.
 
     Raises:
-        Forbidden: it may not in some namespace; the first such pod is named. Or it may evict nobody.
+        Forbidden: the caller may not place in some namespace, and the first such pod is named; or it may
+            evict nowhere.
     """
     if intent.preemption == "Evict":
         _require_evicting(caller)
@@ -36,9 +37,9 @@ def _require_evicting(caller: Caller) -> None:
 
 
 def require_planning(caller: Caller, intent: MakePlan) -> None:
-    """Check that the caller may place pods in the namespaces of all pods that a plan brings or places.
+    """Check that the caller may place pods in the namespaces of all pods that a plan adds or places.
 
-    Whom the plan's changes select is checked when it is made.
+    The pods that the plan's changes select are checked when it is made.
 
     Raises:
         Forbidden: it may not in some namespace; the first such pod is named.
@@ -64,7 +65,7 @@ def require_planning(caller: Caller, intent: MakePlan) -> None:
 
 
 def require_force(caller: Caller, namespace: str) -> None:
-    """Check that the caller may bind a pod whatever the filters say, which states a fact.
+    """Check that the caller may bind a pod whatever the filters say, which reports a fact.
 
     Raises:
         Forbidden: it may not state facts in the pod's namespace.

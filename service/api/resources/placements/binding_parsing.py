@@ -1,7 +1,7 @@
-"""Reads the bodies of bindings, confirmations and evictions: which pod, which node, which conditions.
+"""Parse the bodies of bindings, confirmations, and evictions: which pod, which node, which conditions.
 
-No field is passed over: a misspelt `force`, or the name of another pod than the path's, would do
-something else than the client meant.
+No field is ignored: a misspelled `force`, or the name of another pod than the path's, would do something
+else than the client meant.
 """
 
 from collections.abc import Mapping
@@ -65,11 +65,11 @@ _CONFIRMATION = record(
 
 
 def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
-    """The intent that the body of `bindPod` asks for; the path names the pod.
+    """Return the intent of a `bindPod` body; the path names the pod.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, or unknown, or names another pod.
     """
     fields = _read(body, _BINDING, namespace=namespace, name=name)
     return BindPod(
@@ -82,11 +82,11 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
 
 
 def parse_confirmation(body: bytes, namespace: str, name: str) -> ConfirmBinding:
-    """The intent that the body of `confirmBinding` asks for; the path names the pod.
+    """Return the intent of a `confirmBinding` body; the path names the pod.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is missing, wrong or unknown.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is missing, wrong, or unknown.
     """
     fields = _read(body, _CONFIRMATION)
     revision = fields["revision"]
@@ -101,11 +101,11 @@ def parse_confirmation(body: bytes, namespace: str, name: str) -> ConfirmBinding
 
 
 def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
-    """The intent that the body of `evictPod` asks for; the body may be empty.
+    """Return the intent of an `evictPod` body, which may be empty.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: a field is wrong, or unknown, or names another pod.
     """
     fields = _read(body, _EVICTION, namespace=namespace, name=name) if body.strip() else {}
     preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")

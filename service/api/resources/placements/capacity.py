@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_capacity, visibility_of
+from service.api.auth.redaction import redact_capacity, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced
@@ -83,7 +83,7 @@ async def find_capacity(
         caller=caller,
     )
     answer = await services.scheduler.planners.capacity(request.path_params["cluster"], intent)
-    told = seen_capacity(visibility_of(request), answer)
+    told = redact_capacity(visibility_of(request), answer)
     return json_response(msgspec.json.encode(told), answer.revision)
 
 
@@ -103,7 +103,7 @@ def _checked(raw: bytes, limit_max: int) -> dict[str, Any]:
 
 
 def _template(sent: Any) -> bytes:
-    """Return the template with a name of which no pod is likely to be stored already."""
+    """Return the template with a name that no stored pod is likely to have."""
     metadata = sent.get("metadata") if isinstance(sent, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or len(name) > _NAME_MAX:

@@ -1,4 +1,4 @@
-"""Places pods over several clusters, each in one of them."""
+"""Place pods over several clusters, each pod in one of them."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from service.api.forwarding.transport import ForwardedAnswer
 from service.api.http.context import ApiRequest, RequestContext, SubrequestTerms, begin
 from service.api.http.disconnect import WaitingClient, never
 from service.api.http.dry_run import note_dry_run
-from service.api.http.flow_control import CountBytes
+from service.api.http.flow_control import FlowControl
 from service.api.http.operation import DRY_RUN, JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced
 from service.api.http.problems import PROBLEM_JSON
@@ -34,10 +34,10 @@ from service.scheduler.protocol.split_groups import GroupAnswer
 async def ask_cluster(
     request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
-    """The answer to a POST to a cluster, decided by the worker that has it, with the rights of the caller.
+    """POST to a cluster with the rights of the caller, and return the answer of the worker that decides for it.
 
-    What it changes is committed only as long as the leases are held that are told. It is neither authenticated
-    nor counted anew, and holds bytes of its own.
+    Changes are committed only while the leases in `told` are held. The subrequest is neither authenticated
+    nor counted again, and holds bytes of its own.
     """
     asking = request.context
     whole = f"/v1/clusters/{cluster}/{path}"
@@ -66,7 +66,7 @@ async def ask_cluster(
         terms=told,
     )
     begin(scope, context)
-    counted = CountBytes(request.app, request.context.holding.budget)
+    counted = FlowControl(request.app, request.context.reservation.budget)
     client = cast("WaitingClient | None", CLIENT.get())
     return await answer_of(counted, scope, body, never if client is None else client.left)
 
@@ -142,7 +142,7 @@ async def place_pods_over_clusters(
     names = await _clusters(request, services, body)
     dry = dry or body.intent.dry_run
     if dry:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     asked = MultiClusterRequest(
         clusters=names,
         units=body.units,
@@ -164,7 +164,7 @@ async def place_pods_over_clusters(
 
 
 async def _clusters(request: ApiRequest, services: Services, body: OverClustersBody) -> list[str]:
-    """The clusters that are asked: those named, or all where the caller may place these pods.
+    """Return the clusters to ask: those named, or all in which the caller may place these pods.
 
     Raises:
         Forbidden: the caller may not place the pods in a cluster that it names, or in none at all.
@@ -187,28 +187,28 @@ def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
 
 
 class ClustersAsCaller:
-    """Asks clusters on behalf of the caller of one request, as `ClusterClient` demands.
+    """Asks clusters on behalf of the caller of one request, as `ClusterClient` specifies.
 
-    Each step is a request of its own to the worker that decides the cluster, so that tests which
-    stop a request between two steps do so here.
+    Each step is a request of its own to the worker that decides for the cluster, so tests that stop a
+    request between two steps do so here.
     """
 
     def __init__(self, request: ApiRequest, body: OverClustersBody) -> None:
-        """`body` is the whole request, of which each cluster is sent the part that concerns it."""
+        """`body` is the whole request; each cluster is sent the part that concerns it."""
         self._request = request
         self._body = body
         self._failed: list[tuple[Unavailable, ForwardedAnswer]] = []
 
     def behind(self, error: Unavailable) -> ForwardedAnswer | None:
-        """The answer of a cluster because of which an error was raised; then it is that to the whole request."""
+        """Return the cluster's error response that caused `error`, which becomes the response to the whole request."""
         return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: ClusterQuery) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` demands.
+        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` specifies.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.
-            Unavailable: the cluster answered with an error, which is kept.
+            Unavailable: the cluster answered with an error, which is remembered.
         """
         answer = await ask_cluster(
             self._request,
@@ -222,11 +222,11 @@ class ClustersAsCaller:
         raise self._error(ask.cluster, answer, changes=not ask.dry_run)
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
-        """Take a step of a group in several clusters, as `ClusterClient` demands.
+        """Take a step of a group in several clusters, as `ClusterClient` specifies.
 
         Raises:
             OutcomeUnknown: the cluster may have taken it.
-            Unavailable: the cluster answered with an error, which is kept.
+            Unavailable: the cluster answered with an error, which is remembered.
         """
         answer = await ask_cluster(
             self._request,
@@ -256,7 +256,7 @@ def _may_have_begun(answer: ForwardedAnswer) -> bool:
 
 
 def _passed_on(answer: ForwardedAnswer) -> Response[bytes]:
-    """The error of a cluster as the answer to the whole request."""
+    """Return a cluster's error as the answer to the whole request."""
     headers = {
         name.decode(): value.decode()
         for name, value in answer.headers

@@ -1,4 +1,4 @@
-"""Reads the bodies of placements; each pod stays bytes until its template is looked up."""
+"""Parse the bodies of placements; each pod stays bytes until its template is looked up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
 from service.api.http.pause import Pause
-from service.api.resources.objects.generate_name import NewNames
+from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.placements.schemas import PlacementRequest
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.generate_name import is_undrawn
@@ -33,11 +33,11 @@ _DEFAULTS = PlacementRequest()
 
 
 async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) -> PlacePods:
-    """The intent that the body of `placePods` asks for.
+    """Return the intent of a `placePods` body.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or pods in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or pods in it are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=PLACEMENT_FIELDS, lists=("pods",), items_max=items_max)
     return await placement_of(members, templates, items_max)
@@ -46,7 +46,7 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 async def placement_of(
     sent: Mapping[str, Member], templates: TemplateCache, items_max: int
 ) -> PlacePods:
-    """The intent that the members of such a body ask for, each still as JSON.
+    """Return the intent of the members of such a body, each still as JSON.
 
     Raises:
         MalformedJSON, InvalidManifest: as `parse_placement`.
@@ -75,7 +75,7 @@ async def parse_pods(
     items_max: int,
     parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
-    """Read a list of pods to place; their `nodeName` says where they are wanted, not where they are.
+    """Parse a list of pods to place; their `nodeName` is where they should go, not where they are.
 
     Raises:
         InvalidManifest: some pods are wrong; errors are named as `pods[3].spec…`.
@@ -105,7 +105,7 @@ async def _intent(
         try:
             pods = await read(named)
         except InvalidManifest:  # perhaps of a pod whose name is still to be drawn
-            naming = NewNames(named)
+            naming = GenerateNameParser(named)
             pods, undrawn = await read(naming), naming.are_undrawn
     return PlacePods(
         pods=pods,
@@ -142,9 +142,9 @@ async def parse_replicas(
     templates: TemplateCache,
     parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
-    """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods.
+    """Return the pods `<name>-0` to `<name>-(count-1)`; the same template always names the same pods.
 
-    If `parse` takes a `generateName`, the pods of a template with one have names still to be drawn.
+    If `parse` accepts a `generateName`, the pods of a template with one still need generated names.
 
     Raises:
         InvalidManifest: the template is wrong, has a uid, or its name is too long.
@@ -188,7 +188,7 @@ def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
 
 
 def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
-    """The references that stand earlier in the list already, with their positions."""
+    """Yield the references that occur earlier in the list already, with their positions."""
     seen: set[ObjectName] = set()
     for index, reference in enumerate(references):
         if is_undrawn(reference):
@@ -202,7 +202,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     """Refuse an object that is in a list twice.
 
     Raises:
-        InvalidManifest: an object is there twice; each repetition is named.
+        InvalidManifest: an object occurs twice; each repetition is listed.
     """
     if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
         return
@@ -220,7 +220,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
 
 
 def _read_options(members: Mapping[str, Member]) -> tuple[PlacementRequest, list[FieldError]]:
-    """The options that can be read, and what is wrong with the others."""
+    """Return the options that can be parsed, and the errors of the others."""
     errors = [] if _FIELDS.keys() >= members.keys() else unknown_fields(members, _FIELDS)
     given: dict[str, object] = {}
     for name, field in _OPTIONS.items():

@@ -1,4 +1,4 @@
-"""Places pods, binds, confirms and evicts them by name, and explains where they can go."""
+"""Place pods; bind, confirm, and evict them by name; and explain where they can go."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,15 +9,15 @@ from litestar.di import NamedDependency
 
 from service.api.auth.redaction import (
     Visibility,
-    seen_explanation,
-    seen_placement,
-    seen_refusal,
-    seen_violation,
+    redact_explanation,
+    redact_placement,
+    redact_refusal,
+    redact_violation,
     visibility_for,
     visibility_of,
 )
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry, note_dry_run
+from service.api.http.dry_run import is_dry, note_dry_run, with_dry_run
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.http.operation import (
     DRY_RUN,
@@ -107,7 +107,7 @@ _PLACE = Operation(
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
 async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Place pods, and store where they were placed."""
+    """Place pods, and store their nodes."""
     media_type(request)
     parameters = query(request)
     dry = bool(parameters) and note_dry_run(request, parameters)
@@ -124,7 +124,7 @@ async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -
         require_placing(caller, parsed)
         render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
-        request.context.holding.changes_nothing = True
+        request.context.reservation.changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
     if told is not None:
         intent = msgspec.structs.replace(
@@ -141,7 +141,7 @@ def _rendered_step(answer: GroupAnswer) -> Rendered:
 
 
 def _rendered_for(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
-    return _rendered(seen_placement(visibility, answer))
+    return _rendered(redact_placement(visibility, answer))
 
 
 def _rendered(answer: PlacementAnswer) -> Rendered:
@@ -194,7 +194,7 @@ async def bind_pod(request: ApiRequest, services: NamedDependency[Services]) -> 
     if intent.force:
         require_force(request.context.caller(), namespace)
     visibility = visibility_of(request)
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     render = partial(
         rendered_object,
         visibility,
@@ -205,7 +205,7 @@ async def bind_pod(request: ApiRequest, services: NamedDependency[Services]) -> 
     try:
         return await submit_once(request, services, asked, body, render)
     except BindingRefused as error:
-        raise seen_refusal(visibility, error) from None
+        raise redact_refusal(visibility, error) from None
 
 
 _CONFIRM = Operation(
@@ -249,14 +249,14 @@ _CONFIRM = Operation(
 async def confirm_binding(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Judge the required rules of a placed pod now."""
+    """Check the required rules of a placed pod now."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     intent = parse_confirmation(body, namespace, name)
     answer = await services.scheduler.submit(request.path_params["cluster"], intent)
-    broken = [seen_violation(visibility_of(request), each) for each in answer.violations]
+    broken = [redact_violation(visibility_of(request), each) for each in answer.violations]
     if broken:
         raise BindingViolated([FieldError(each.rule, _told(each)) for each in broken])
     confirmed = placement_types.BindingConfirmed(
@@ -270,7 +270,7 @@ async def confirm_binding(
 
 
 def _told(violation: ViolationItem) -> str:
-    """Why a rule does not hold, with the pods that stand against it."""
+    """Return why a rule does not hold, with the conflicting pods."""
     pods = ", ".join(f"{each.namespace}/{each.name}" for each in violation.conflicts_with)
     return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
@@ -315,12 +315,12 @@ _EVICT = Operation(
 
 @post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
 async def evict_pod(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Ask for a pod to be stopped."""
+    """Mark a pod for eviction."""
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)
     intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
-    asked = dry_if_asked(request, parameters, intent)
+    asked = with_dry_run(request, parameters, intent)
     render = partial(
         rendered_object,
         visibility_of(request),
@@ -376,7 +376,7 @@ async def explain_pod(request: ApiRequest, services: NamedDependency[Services]) 
     else:
         revision = await services.past.head_from(path["cluster"], past)
         answer = await services.scheduler.planners.explain_past(path["cluster"], intent, past)
-    explanation = seen_explanation(visibility_of(request), answer.explanation)
+    explanation = redact_explanation(visibility_of(request), answer.explanation)
     return json_response(msgspec.json.encode(explanation), revision)
 
 

@@ -1,4 +1,4 @@
-"""What requests to place, bind, confirm and evict pods hold, and how their answers look."""
+"""Schemas of requests to place, bind, confirm, and evict pods, and of their answers."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Places pods on a cluster that is written out in the request; nothing is stored."""
+"""Place pods on a cluster that is written out in the request; nothing is stored."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -103,11 +103,11 @@ async def simulate(request: ApiRequest, services: NamedDependency[Services]) -> 
 
 
 async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
-    """The simulation that a body asks for.
+    """Return the simulation that a body asks for.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or objects in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or objects in it are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}
@@ -137,7 +137,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
 
 
 async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
-    """A part of the request, or `otherwise` if it is invalid; its errors are then added to `errors`."""
+    """Return a part of the request, or `otherwise` if it is invalid, whose errors are added to `errors`."""
     try:
         return await part
     except InvalidManifest as error:
@@ -163,7 +163,7 @@ async def _config(raw: Member | None) -> ClusterConfig:
 
 
 async def _options(members: Mapping[str, Member]) -> placement_types.SimulationRequest:
-    """The request with nothing but the fields that are words."""
+    """Return the request with only its options."""
     given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
     return converted(given, placement_types.SimulationRequest)
 

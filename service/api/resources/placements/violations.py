@@ -1,9 +1,9 @@
-"""Lists the placed pods that break a required rule now."""
+"""List the placed pods that break a required rule now."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_violations, visibility_of
+from service.api.auth.redaction import redact_violations, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, Body, Operation, described
 from service.api.http.permissions import Namespaced
@@ -59,10 +59,10 @@ _VIOLATIONS = Operation(
 async def list_violations(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """The violations of a cluster."""
+    """Return the violations in a cluster."""
     query(request)
     answer = await services.scheduler.submit(request.path_params["cluster"], ReadViolations())
-    return encoded_response(seen_violations(visibility_of(request), answer), answer.revision)
+    return encoded_response(redact_violations(visibility_of(request), answer), answer.revision)
 
 
 VIOLATION_HANDLERS = (list_violations,)

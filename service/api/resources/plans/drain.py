@@ -1,4 +1,4 @@
-"""Cordons and drains nodes, and pauses, resumes and cancels plans that are kept."""
+"""Cordon and drain nodes, and pause, resume, and cancel stored plans."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.http.context import ApiRequest
-from service.api.http.dry_run import dry_if_asked, is_dry
+from service.api.http.dry_run import is_dry, with_dry_run
 from service.api.http.operation import DRY_RUN, JSON, Body, Operation, described
 from service.api.http.permissions import Cluster
 from service.api.http.request import media_type, query
@@ -35,7 +35,7 @@ def parse_drain(body: bytes) -> plan_types.DrainOptions:
     """Return how to drain; the body may be empty.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
+        MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: a field is wrong, or unknown.
     """
     if not body.strip():
@@ -47,7 +47,7 @@ def parse_drain(body: bytes) -> plan_types.DrainOptions:
 
 
 def parse_nothing(body: bytes) -> None:
-    """Check a body that can say nothing; it may be empty. Raises as `parse_drain`."""
+    """Check a body that has no fields and may be empty. Raises as `parse_drain`."""
     if body.strip():
         fields, problems = decode_strict(body), Problems()
         _check_nothing(fields, "", problems)
@@ -169,7 +169,7 @@ async def _cordon(
 
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
 async def drain_node(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Drain a node, beginning soon."""
+    """Start to drain a node."""
     require_draining(request.context.caller())
     body, parameters = await _body(request, services)
     options = parse_drain(body)
@@ -244,7 +244,7 @@ async def _set_state(request: ApiRequest, services: Services, state: PlanState) 
 
 
 async def _body(request: ApiRequest, services: Services) -> tuple[bytes, Mapping[str, str]]:
-    """The request's body and its parameters."""
+    """Return the request's body and its parameters."""
     media_type(request)
     parameters = query(request)
     return await services.bodies.read(request), parameters
@@ -258,7 +258,7 @@ async def _answered(
 ) -> Response[bytes]:
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
-        dry_if_asked(request, parameters, intent),
+        with_dry_run(request, parameters, intent),
         caller=request.context.audited_caller(),
     )
     return written_response(request, answer, answer.body, dry=is_dry(parameters))

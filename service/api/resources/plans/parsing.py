@@ -1,4 +1,4 @@
-"""Reads the bodies of plans."""
+"""Parse the bodies of plans."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -74,20 +74,20 @@ _SELECTED: Mapping[str, Sequence[str]] = {
     "pods": _SELECTING,
     "namespaces": ("names", "selector"),
 }
-"""The fields by which objects are selected, by the name that a change has for them."""
+"""The fields that select objects, by their name in a change."""
 
 
 class _Fields(NamedTuple):
-    """The fields that a change of one kind takes beside `op`."""
+    """The fields that a kind of change takes in addition to `op`."""
 
     needed: Sequence[str] = ()
     optional: Sequence[str] = ()
     any_of: Sequence[str] = ()
-    """At least one of these is needed."""
+    """At least one of these is required."""
 
     @classmethod
     def of(cls, change: type[PlanChange]) -> "_Fields":
-        """Return what follows from the type of a change, in which a selection stands for several fields."""
+        """Return the fields that the type of a change implies; a selection stands for several fields."""
         fields = msgspec.structs.fields(change)
         selected = [each.name for each in fields if each.type is Selection]
         stated = [each for each in fields if each.type is not Selection]
@@ -113,22 +113,22 @@ _GOALS: Mapping[str, GoalFields] = {
 
 
 class PlanRequest(NamedTuple):
-    """A plan to make, and how many of its steps are told."""
+    """A plan to make, and how many of its steps to return."""
 
     intent: MakePlan
     steps_max: int
     expected: tuple[PlanStepKey, ...] | None = None
-    """The steps that it has to have; None if any will do."""
+    """The steps that it must have, or None for any."""
 
 
 async def parse_plan(
     raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
 ) -> PlanRequest:
-    """Read the plan that a body asks for.
+    """Parse the plan that a body asks for.
 
     Raises:
-        MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: the request or manifests in it are wrong; the error has all that is.
+        MalformedJSON: the body is not JSON that Moorage accepts.
+        InvalidManifest: the request or manifests in it are invalid; the error lists everything wrong.
     """
     fields = _checked(raw, declared(plan_types.PlanRequest, _rules(limits)))
     return await _plan(fields, templates, items_max)
@@ -137,7 +137,7 @@ async def parse_plan(
 async def parse_plan_commit(
     raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
 ) -> PlanRequest:
-    """Read the plan that a body asks for, and the steps that it has to have.
+    """Parse the plan that a body asks for, and the steps that it must have.
 
     Raises:
         MalformedJSON, InvalidManifest: as `parse_plan`.

@@ -1,10 +1,10 @@
-"""Repairs: the least changes after which a pod fits that no node takes."""
+"""Repairs: the smallest changes that make an unschedulable pod fit."""
 
 import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import seen_repairs, visibility_of
+from service.api.auth.redaction import redact_repairs, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import (
     JSON,
@@ -98,7 +98,7 @@ async def find_repairs(request: ApiRequest, services: NamedDependency[Services])
         removable=visibility,
     )
     answer = await services.scheduler.planners.repairs(path["cluster"], intent)
-    told = seen_repairs(visibility, answer)
+    told = redact_repairs(visibility, answer)
     return json_response(msgspec.json.encode(told), answer.revision)
 
 

@@ -1,4 +1,4 @@
-"""Plans: changes to a fork of a cluster, a goal, what would have to be done; and doing it at once."""
+"""Plans: apply changes to a fork of a cluster, set a goal, and return or carry out the steps to it."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import Visibility, seen_plan, visibility_of
+from service.api.auth.redaction import Visibility, redact_plan, visibility_of
 from service.api.http.context import ApiRequest
 from service.api.http.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered
 from service.api.http.operation import JSON, Body, Operation, described
@@ -171,10 +171,10 @@ _PLAN = Operation(
 
 @post(CLUSTER_PATH + "/plans", status_code=200, opt=described(_PLAN))
 async def make_plan(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Make a plan, of which nothing is stored."""
+    """Make a plan without storing it."""
     asked, _ = await _asked(request, services, parse_plan)
     planned = await services.scheduler.planners.plan(request.path_params["cluster"], asked.intent)
-    told = seen_plan(visibility_of(request), planned, asked.steps_max)
+    told = redact_plan(visibility_of(request), planned, asked.steps_max)
     return json_response(msgspec.json.encode(told), planned.revision)
 
 
@@ -232,7 +232,7 @@ _COMMIT = Operation(
 
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
 async def commit_plan(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Make a plan, and carry it out if its goal is reached."""
+    """Make a plan, and carry it out if it reaches its goal."""
     asked, body = await _asked(request, services, parse_plan_commit)
     intent = CommitPlan(plan=asked.intent, expected=asked.expected)
     render = partial(_rendered, visibility_of(request), asked.steps_max)
@@ -242,7 +242,7 @@ async def commit_plan(request: ApiRequest, services: NamedDependency[Services]) 
 async def _asked(
     request: ApiRequest, services: Services, parse: _Parse
 ) -> tuple[PlanRequest, bytes]:
-    """The plan that a caller who may make it asks for, and the request's body."""
+    """Return the plan that a permitted caller asks for, and the request's body."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -256,7 +256,7 @@ async def _asked(
 
 
 def _rendered(visibility: Visibility, steps_max: int, planned: Planned) -> Rendered:
-    return Rendered(msgspec.json.encode(seen_plan(visibility, planned, steps_max)))
+    return Rendered(msgspec.json.encode(redact_plan(visibility, planned, steps_max)))
 
 
 PLAN_HANDLERS = (make_plan, commit_plan)

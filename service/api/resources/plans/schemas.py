@@ -1,4 +1,4 @@
-"""What requests for plans, drains and repairs hold."""
+"""Schemas of requests for plans, drains, and repairs."""
 
 from typing import Annotated, Any, Literal
 

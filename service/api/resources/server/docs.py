@@ -1,7 +1,7 @@
-"""Serves the documentation at `/docs`: the site that `make docs` builds, and the operations without scripts.
+"""Serve the documentation at `/docs`: the site that `make docs` builds, and the operations without scripts.
 
-The site's files are part of a wheel; a checkout has them once they were built. They hold no secret
-and are public. Nothing of them is kept in memory, since they are seldom read.
+The site's files are part of a wheel; a checkout has them once they are built. They hold no secret and
+are public. They are not cached in memory, since they are seldom read.
 """
 
 import asyncio
@@ -40,20 +40,20 @@ _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 @get("/docs", opt=declared(Public()))
 async def docs() -> Redirect:
-    """Lead to the first page of the site, or to the operations if the site was not built."""
+    """Redirect to the first page of the site, or to the operations if the site is not built."""
     built = await asyncio.to_thread((FOLDER / START).is_file)
     return Redirect(f"/docs/{START}" if built else "/docs/operations", status_code=307)
 
 
 @get("/docs/operations", opt=declared(Public()))
 async def operations(openapi_page: NamedDependency[str]) -> Response[str]:
-    """The OpenAPI document as a page for people."""
+    """Return the OpenAPI document as a page for people."""
     return html_page(openapi_page)
 
 
 @get("/docs/{file:path}", opt=declared(Public()))
 async def docs_file(request: ApiRequest) -> Response[bytes]:
-    """A file of the site."""
+    """Return a file of the site."""
     name = str(request.path_params["file"]).lstrip("/")
     content = await asyncio.to_thread(_content, name)
     headers = SECURITY_HEADERS | {"content-security-policy": content_policy(content, name)}
@@ -64,7 +64,7 @@ def _content(name: str) -> bytes:
     """Return a file's content.
 
     Raises:
-        NoSuchPath: the site has no such file, or it is not there at all.
+        NoSuchPath: the site has no such file, or is not built.
     """
     file = (FOLDER / name).resolve()
     if file.suffix in _TYPES and file.is_relative_to(FOLDER.resolve()):
@@ -76,9 +76,9 @@ def _content(name: str) -> bytes:
 def content_policy(content: bytes, name: str) -> str:
     """Return what a file of the site may load: only the site's own files.
 
-    The generator puts a few lines of script into each page, which set the colours before anything
-    is drawn. A page may run exactly those, which it is known to have, and no others. The search
-    runs in a worker, and what shows its results brings its own styles.
+    The generator puts a few lines of script into each page, which set the colors before anything is drawn.
+    A page may run exactly those known lines and no others. The search runs in a worker, and its results
+    bring their own styles.
     """
     own = _INLINE_SCRIPT.findall(content) if name.endswith(".html") else []
     hashes = (f" 'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in own)

@@ -1,4 +1,4 @@
-"""Answers questions about the server itself: health, metrics, the API's document and its pages."""
+"""Answer questions about the server itself: health, metrics, the API's document, and its pages."""
 
 import asyncio
 from typing import Literal
@@ -94,7 +94,7 @@ async def check_ready(proof: CommitProbe, scheduler: Scheduler, lag_seconds_max:
     """Check that this process can serve.
 
     Raises:
-        StorageUnavailable: it does not reach the database, or commits would fail.
+        StorageUnavailable: it cannot reach the database, or commits would fail.
         ReplicaLags: one of its replicas is too far behind its log.
     """
     await proof.check()
@@ -126,14 +126,14 @@ async def check_ready(proof: CommitProbe, scheduler: Scheduler, lag_seconds_max:
     ),
 )
 async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
-    """The metrics of all worker processes of this server."""
+    """Return the metrics of all worker processes of this server."""
     text = await asyncio.to_thread(services.metrics.text)
     return Response(text, media_type=CONTENT_TYPE)
 
 
 @get("/debug/replicas", opt=declared(Admin()))
 async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]:
-    """Revision and hash of the replicas of every living process that runs with `--debug`."""
+    """Return revision and hash of the replicas of every process that runs with `--debug`."""
     if not services.settings.debug:
         raise NoSuchPath("Start the server with --debug to compare replicas.")
     reports = await services.reads.store.replica_reports.latest()
@@ -142,19 +142,19 @@ async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]
 
 @get("/openapi.json", opt=declared(Public()))
 async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     return Response(openapi, media_type=JSON)
 
 
 @get("/errors", opt=declared(Public()))
 async def errors() -> Response[str]:
-    """A page with all codes of problem documents."""
+    """Return a page with all codes of problem documents."""
     return html_page(problems_page())
 
 
 @get("/errors/{code:str}", opt=declared(Public()))
 async def error(request: ApiRequest) -> Response[str]:
-    """A page that says what one code means; the `type` of a problem document leads to it."""
+    """Return a page that explains one code, to which the `type` of a problem document leads."""
     code = request.path_params["code"]
     if code not in PROBLEMS:
         raise NoSuchPath(f"There is no problem with the code {code[:100]}.")
@@ -163,13 +163,13 @@ async def error(request: ApiRequest) -> Response[str]:
 
 @get("/warnings", opt=declared(Public()))
 async def warnings() -> Response[str]:
-    """A page with all codes of warnings."""
+    """Return a page with all codes of warnings."""
     return html_page(warnings_page())
 
 
 @get("/warnings/{warning:str}", opt=declared(Public()))
 async def warning(request: ApiRequest) -> Response[str]:
-    """A page that says what one code of warnings means."""
+    """Return a page that explains one code of warnings."""
     code = request.path_params["warning"]
     if code not in WARNINGS:
         raise NoSuchPath(f"There is no warning with the code {code[:100]}.")
@@ -177,7 +177,7 @@ async def warning(request: ApiRequest) -> Response[str]:
 
 
 def html_page(html: str) -> Response[str]:
-    """Answer with a page that has no scripts and loads nothing."""
+    """Return a page that has no scripts and loads nothing."""
     return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
 
 

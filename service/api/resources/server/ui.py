@@ -1,7 +1,7 @@
-"""Serves the page at `/`: a program for browsers, which shows what anybody may ask the API for.
+"""Serve the page at `/`: a program for browsers, which uses the public API.
 
-Its files are part of the package, made from `ui/`. They hold no secret and are public, as the page
-that asks for a token has to be; everything that they show is asked for with the caller's own token.
+Its files are part of the package, made from `ui/`. They hold no secret and are public, since the page
+itself asks for a token; everything that they show is requested with the caller's own token.
 """
 
 from functools import cache
@@ -27,29 +27,29 @@ _POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Only the page's own files run, nothing inline and nothing that was put together from text."""
+"""Only the page's own files run; nothing inline, and nothing assembled from text."""
 SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""What keeps windows and pages of other sites away from the files."""
+"""Headers that keep windows and pages of other sites away from the files."""
 
 
 @cache
 def page_files() -> dict[str, bytes]:
-    """The files of the page by name."""
+    """Return the files of the page by name."""
     return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
 
 
 @get("/", opt=declared(Public()))
 async def page() -> Response[bytes]:
-    """The page itself."""
+    """Return the page itself."""
     return _sent("index.html")
 
 
 @get("/page/{file:str}", opt=declared(Public()))
 async def page_file(request: ApiRequest) -> Response[bytes]:
-    """A file that the page needs."""
+    """Return a file that the page needs."""
     name = request.path_params["file"]
     if name not in page_files():
         raise NoSuchPath(f"The page has no file {name[:100]}.")

@@ -1,4 +1,4 @@
-"""Streams what becomes of the bindings of pods, for those who act on placements alone."""
+"""Stream changes of pods' bindings, for clients that only act on placements."""
 
 import msgspec
 from litestar import get
@@ -36,31 +36,31 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BindingLines(msgspec.Struct, frozen=True):
-    """Writes one record a line."""
+    """Writes one record per line."""
 
     selection: BindingSelection
 
     @property
     def begin(self) -> bytes:
-        """Nothing; that the stream has begun is seen by its status."""
+        """Nothing: the status already tells the client that the stream has begun."""
         return b""
 
     def change(self, change: Change, _: Visibility) -> bytes | None:
-        """The record of a change; None if there is none."""
+        """Return the record of a change, or None if it has none."""
         record = self.selection.record(change)
         return None if record is None else _encode(record) + b"\n"
 
     def bookmark(self, revision: int) -> bytes:
-        """A record that says that all changes up to its revision have been sent."""
+        """Return a record that marks that all changes up to its revision have been sent."""
         return _encode(_bookmark(revision)) + b"\n"
 
     def problem(self, document: bytes) -> bytes:
-        """The problem, which has no revision, as the last line."""
+        """Return the problem, which has no revision, as the last line."""
         return document + b"\n"
 
 
 class BindingEvents(msgspec.Struct, frozen=True):
-    """Writes one record an event, whose type is the record's action."""
+    """Writes one record per event; the event's type is the record's action."""
 
     selection: BindingSelection
 
@@ -70,16 +70,16 @@ class BindingEvents(msgspec.Struct, frozen=True):
         return RETRY
 
     def change(self, change: Change, _: Visibility) -> bytes | None:
-        """The record of a change; None if there is none."""
+        """Return the record of a change, or None if it has none."""
         record = self.selection.record(change)
         return None if record is None else _event(record)
 
     def bookmark(self, revision: int) -> bytes:
-        """A record that says that all changes up to its revision have been sent."""
+        """Return a record that marks that all changes up to its revision have been sent."""
         return _event(_bookmark(revision))
 
     def problem(self, document: bytes) -> bytes:
-        """The last event of the stream."""
+        """Return the last event of the stream."""
         return error_frame(document)
 
 
@@ -146,7 +146,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/bindings", opt=described(_OPERATION))
 async def watch_bindings(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """Stream records; a request that is to be refused is refused before the stream begins."""
+    """Stream records; a request that must be refused is refused before the stream begins."""
     parameters = query(request)
     namespace, node = parameters.get("namespace") or None, parameters.get("nodeName")
     if node == "":

@@ -1,4 +1,4 @@
-"""Streams a cluster's changes as they are committed."""
+"""Stream a cluster's changes as they are committed."""
 
 import asyncio
 import math
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.auth.redaction import sight_of
+from service.api.auth.redaction import watch_scope
 from service.api.http.context import ApiRequest
 from service.api.http.disconnect import WaitingClient
 from service.api.http.filters import parse_field_selector, parse_label_selector
@@ -40,11 +40,11 @@ from service.scheduler.watching import WatchSelection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
 OPEN_SECONDS_MAX = 10.0
-"""How long a watch may wait for room before it begins; then its client is told to come back."""
+"""How long a watch may wait for room before it begins; then its client is asked to retry."""
 _UNWATCHED_SECONDS = 0.1
-"""Only a watch that waits longer to begin looks whether its client has left.
+"""A watch that waits longer to begin checks whether its client has disconnected.
 
-Otherwise its stream alone reads from the client, as a read that is cancelled may break the next one.
+Otherwise only its stream reads from the client, since a read that is cancelled may break the next one.
 """
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 
@@ -150,7 +150,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/watch", opt=described(_OPERATION))
 async def watch_changes(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """Stream changes; a request that is to be refused is refused before the stream begins."""
+    """Stream changes; a request that must be refused is refused before the stream begins."""
     parameters = query(request)
     cluster = request.path_params["cluster"]
     selection = _selection(parameters)
@@ -169,9 +169,9 @@ async def open_stream(
     node: str | None,
     bodies: BodySelection,
 ) -> Streamed:
-    """Begin a stream where the request's parameters say; with a `node`, of what concerns its pods.
+    """Begin a stream at the revision in the request's parameters; with a `node`, of what concerns its pods.
 
-    The writer needs these `bodies` alone.
+    The writer only needs these `bodies`.
     """
     parameters, cluster = query(request), request.path_params["cluster"]
     timeout = number(parameters, "timeoutSeconds", least=1)
@@ -180,19 +180,21 @@ async def open_stream(
     head = await services.reads.head(cluster)
     if since is not None and since > head.revision:
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
-    context, holding = request.context, request.context.holding
+    context, reservation = request.context, request.context.reservation
     caller = context.require_principal()
     bounded = None if caller.is_admin else caller.name
     async with _while_client_waits(request):
         watch = await services.scheduler.watching.open(
-            *(cluster, since, bounded, node), bodies=bodies, room=holding.room_for_watch(bounded)
+            *(cluster, since, bounded, node),
+            bodies=bodies,
+            room=reservation.room_for_watch(bounded),
         )
         # The watch is closed when the request ends, since the stream itself may never begin.
-        holding.at_end(watch.close)
+        reservation.at_end(watch.close)
     stream = ChangeStream(
         watch=watch,
         writer=writer,
-        visible=sight_of(request, services.authentication.current),
+        visible=watch_scope(request, services.authentication.current),
         cluster=cluster,
         path=request.scope["path"],
         request_id=context.request_id,
@@ -211,10 +213,10 @@ async def open_stream(
 
 @asynccontextmanager
 async def _while_client_waits(request: ApiRequest) -> AsyncIterator[None]:
-    """Bound the time in which a watch is opened, and end it if the client leaves.
+    """Bound the time in which a watch is opened, and end it if the client disconnects.
 
     Raises:
-        Overloaded: there was no room in time, or the client has left.
+        Overloaded: there was no room in time, or the client has disconnected.
     """
     client = WaitingClient(request.receive)
     limit = asyncio.timeout(OPEN_SECONDS_MAX)

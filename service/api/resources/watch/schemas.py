@@ -1,7 +1,7 @@
-"""The events of a watch as they are on the wire.
+"""Schemas of the events of a watch.
 
-OpenAPI 3.1 has no words for a stream of events, so its schema is text, and says with `contentSchema`
-what the text is made of: messages, whose data is JSON of one of the types here.
+OpenAPI 3.1 cannot describe a stream of events, so its schema is text, and `contentSchema` describes what
+the text consists of: messages, whose data is JSON of one of the types here.
 """
 
 from typing import Annotated, Any, Literal
@@ -86,7 +86,7 @@ WATCH_EVENT = {
         "mapping": {kind: f"{_SCHEMAS}{type_.__name__}" for kind, type_ in _EVENTS.items()},
     },
 }
-"""The schema of the data of every event but errors, which msgspec has no type for."""
+"""The schema of the data of every event except errors; msgspec has no type for it."""
 
 
 class WatchMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +141,7 @@ WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (*_EVENTS.values(), WatchMessage
 
 
 def _stream(description: str, media_type: str, part: str) -> Any:
-    """The type of an endless text that is made of such parts."""
+    """Return the type of an endless text that consists of such parts."""
     content = {"contentMediaType": media_type, "contentSchema": {"$ref": f"{_SCHEMAS}{part}"}}
     return Annotated[str, msgspec.Meta(description=description, extra_json_schema=content)]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.api.auth.redaction import Visibility, seen_body
+from service.api.auth.redaction import Visibility, redact_body
 from service.model.core.primitives import CLUSTER_KIND
 from service.model.log.commit import Change
 from service.model.registry.manifests import with_resource_version
@@ -11,14 +11,14 @@ from service.scheduler.watching import WatchSelection
 EVENT_STREAM = "text/event-stream"
 
 RETRY = b"retry: 1000\n\n"
-"""It tells browsers to come back a second after the stream broke.
+"""Makes browsers reconnect a second after the stream breaks.
 
-These are also the first bytes of a stream, by which a client sees that it has begun.
+These are also the first bytes of a stream, which tell a client that it has begun.
 """
 
 
 class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes the objects that a watch is about."""
+    """Writes events with the objects of a watch."""
 
     selection: WatchSelection
     cluster: str
@@ -29,35 +29,35 @@ class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
         return RETRY
 
     def change(self, change: Change, visibility: Visibility) -> bytes | None:
-        """An event with the object, without what its reader may not see of it; None if it is not selected."""
+        """Return an event with the object as its reader may see it, or None if it is not selected."""
         event = self.selection.event(change)
         if event is None:
             return None
         return frame(event, change.revision, _data(change, self.cluster, visibility))
 
     def bookmark(self, revision: int) -> bytes:
-        """An event that says that all changes up to its revision have been sent."""
+        """Return an event that marks that all changes up to its revision have been sent."""
         data = b'{"kind":"Bookmark","object":{"metadata":{"resourceVersion":"%d"}}}' % revision
         return frame("BOOKMARK", revision, data)
 
     def problem(self, document: bytes) -> bytes:
-        """The last event of the stream."""
+        """Return the last event of the stream."""
         return error_frame(document)
 
 
 def frame(event: str, revision: int, data: bytes) -> bytes:
-    """One event; `data` has no line ends."""
+    """Return one event; `data` has no line ends."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (revision, event.encode(), data)
 
 
 def error_frame(document: bytes) -> bytes:
-    """An event with a problem. It has no id, so a client that comes back asks for what it lacks."""
+    """Return an event with a problem. It has no id, so a reconnecting client asks for what it lacks."""
     return b"event: ERROR\ndata: %b\n\n" % document
 
 
 def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
-    """The JSON of kind and object; a deleted object has its last state and its deletion's revision."""
-    body = seen_body(visibility, change.kind, change.body)
+    """Return kind and object as JSON; a deleted object has its last state and its deletion's revision."""
+    body = redact_body(visibility, change.kind, change.body)
     if change.kind == CLUSTER_KIND:
         body = _cluster(body, change.revision, cluster)
     else:
@@ -77,6 +77,6 @@ def _cluster(config: bytes, revision: int, name: str) -> bytes:
 def _on_one_line(body: bytes) -> bytes:
     """Replace line ends by spaces, since a line end would end the event's field.
 
-    In JSON a line end can only stand between tokens, where a space means the same.
+    In JSON a line end can only occur between tokens, where a space means the same.
     """
     return body.replace(b"\n", b" ").replace(b"\r", b" ")

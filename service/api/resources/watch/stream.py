@@ -1,4 +1,4 @@
-"""A watch as a stream of bytes: when what is written, whatever the form of the events."""
+"""A watch as a stream of bytes: when to write what, whatever the form of the events."""
 
 import asyncio
 import math
@@ -17,7 +17,7 @@ from service.scheduler.watching import LoggedCommit, Watch
 
 
 class Writer(Protocol):
-    """The form in which a stream tells of changes."""
+    """The form in which a stream reports changes."""
 
     @property
     def begin(self) -> bytes:
@@ -25,19 +25,19 @@ class Writer(Protocol):
         ...
 
     def change(self, change: Change, visibility: Visibility) -> bytes | None:
-        """Write a change that its reader may see; None if it did not ask for this one.
+        """Return a change that its reader may see in this form, or None if it is not selected.
 
         Raises:
-            Compacted: the log does not say whether it asked for it.
+            Compacted: the log does not tell whether it is selected.
         """
         ...
 
     def bookmark(self, revision: int) -> bytes:
-        """Write that all changes up to a revision have been sent."""
+        """Return a mark that all changes up to a revision have been sent."""
         ...
 
     def problem(self, document: bytes) -> bytes:
-        """Write the problem that ends the stream."""
+        """Return the problem that ends the stream."""
         ...
 
 
@@ -47,21 +47,21 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
     watch: Watch
     writer: Writer
     visible: Visible
-    """Returns what the watcher may see at this moment; it raises if the watch has to end."""
+    """Returns what the watcher may see at present; raises if the watch must end."""
     cluster: str
-    """The name of the cluster that is watched."""
+    """The name of the watched cluster."""
     path: str
     """The request's path, for problem documents."""
     request_id: str = ""
     refused: Callable[[int], None] = lambda _: None
-    """It is called with the status of the problem that ends the stream."""
+    """Called with the status of the problem that ends the stream."""
     from_present: bool
-    """Whether the watch starts at the present revision, which the client is then told."""
+    """Whether the watch starts at the present revision, which is then sent to the client."""
     bookmark_seconds: float
     timeout_seconds: float = math.inf
 
     async def pieces(self) -> Pieces:
-        """Yield the stream, which ends after the time asked for, with the server, or with an error."""
+        """Yield the stream, which ends after the requested time, with the server, or with an error."""
         try:
             yield self.writer.begin + (self._bookmark() if self.from_present else b"")
             async for piece in self._events():
@@ -104,10 +104,10 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound(f"There is no cluster {self.cluster!r} any more.") from None
 
     async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
-        """What the watcher may see now.
+        """Return what the watcher may see now.
 
-        If that cannot be read and there is nothing to show, the watch goes on: it may be known by
-        the time of the next commits.
+        If that cannot be read and there is nothing to show, the watch continues: it may be known by the time of
+        the next commits.
         """
         try:
             return await self.visible()
@@ -117,7 +117,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             return frozenset()
 
     def _written(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
-        """The events in pieces; those before one that cannot be written come before its error."""
+        """Yield the events in pieces; those before one that cannot be written come before its error."""
         written: list[bytes] = []
         size = 0
         try:
@@ -153,7 +153,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _problem(error: Exception, path: str, request_id: str) -> tuple[int, bytes]:
-    """The error's status and its document."""
+    """Return the error's status and its document."""
     if not isinstance(error, MoorageError):
         error = MoorageError("An unexpected fault; the server's log has the details.")
     status, problem, _ = encode_problem(error, path, request_id)

@@ -1,4 +1,4 @@
-"""Manages webhooks: where records of a cluster are sent, for those who cannot keep a stream open."""
+"""Manage webhooks: where a cluster's records are sent, for clients that cannot keep a stream open."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ _LIST = _operation(
 async def list_webhooks(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """All webhooks of a cluster."""
+    """Return all webhooks of a cluster."""
     query(request)
     cluster = await _cluster(request, services)
     rows = await services.webhooks.list(cluster.cluster_id)
@@ -127,7 +127,7 @@ _GET = _operation("getWebhook", "Read a webhook", {200: _ONE}, problems=("NotFou
 
 @get(_ITEM, opt=described(_GET))
 async def get_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """One webhook."""
+    """Return one webhook."""
     query(request)
     cluster = await _cluster(request, services)
     return _answer(await _found(request, services, cluster), cluster)
@@ -151,7 +151,7 @@ _PUT = _operation(
 
 @put(_ITEM, opt=described(_PUT))
 async def put_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Make or replace a webhook."""
+    """Create or replace a webhook."""
     media_type(request)
     dry = is_dry(query(request))
     name = request.path_params["name"]
@@ -282,7 +282,7 @@ _ROTATE = _operation(
 async def rotate_webhook_secret(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Give a webhook another secret."""
+    """Give a webhook a new secret."""
     dry = is_dry(query(request))
     cluster, name, secret = await _cluster(request, services), _name(request), new_secret()
     seconds = services.settings.webhook_secret_seconds
@@ -327,7 +327,7 @@ async def ping_webhook(request: ApiRequest, services: NamedDependency[Services])
 def _made(
     cluster_id: int, name: str, uid: str, secret: str, settings: WebhookSettings, found: Settled
 ) -> WebhookRow:
-    """A webhook that is there for the first time, and was not changed so far."""
+    """Return a new webhook."""
     return WebhookRow(
         cluster_id=cluster_id,
         name=name,
@@ -354,7 +354,7 @@ def _made(
 
 
 def _changed(row: WebhookRow, settings: WebhookSettings, found: Settled) -> WebhookRow:
-    """The webhook with these settings. The message that is under way is of no account, but still awaited."""
+    """Return the webhook with these settings. The message under way is still awaited, but does not count."""
     after = settings.after_revision
     if after is not None and after > found.head:
         message = f"is beyond the present revision {found.head}"
@@ -410,7 +410,7 @@ def _check(
 
 
 def _tag(row: WebhookRow) -> str:
-    """The entity tag, which changes with the settings, and not with deliveries."""
+    """Return the entity tag, which changes with the settings and not with deliveries."""
     return f"{row.uid}-{row.version}"
 
 

@@ -1,4 +1,4 @@
-"""What requests and answers about webhooks carry."""
+"""Schemas of requests and answers about webhooks."""
 
 from typing import Annotated
 

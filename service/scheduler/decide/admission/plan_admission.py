@@ -137,11 +137,11 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
         message = f"is over the limit of {most} pods in one plan"
         raise InvalidManifest([FieldError("spec.goal.replicas", message, goal.replicas)])
     try:
-        release = replace_of(goal, context.templates)
+        rollout = replace_of(goal, context.templates)
     except InvalidManifest as error:
         raise error.under("spec.goal") from None
     if is_active(sent):
-        _refuse_beside_others(context, sent.name, release)
+        _refuse_beside_others(context, sent.name, rollout)
 
 
 def is_active(manifest: DeclaredManifest) -> bool:
@@ -150,21 +150,21 @@ def is_active(manifest: DeclaredManifest) -> bool:
     return not body.has_ended and body.spec.state != "Cancelled"
 
 
-def _refuse_beside_others(context: DecisionContext, name: str, release: Replace) -> None:
+def _refuse_beside_others(context: DecisionContext, name: str, rollout: Replace) -> None:
     """Refuse a rollout that would replace another one's new pods, or vice versa: neither would end."""
     for stored in context.replica.objects(PLAN.kind):
         other = stored.manifest
         if not isinstance(other, DeclaredManifest) or other.name == name or not is_active(other):
             continue
-        running = _release_of(other, context.templates)
-        if running is not None and _are_at_odds(release, running):
+        running = _rollout_of(other, context.templates)
+        if running is not None and _are_at_odds(rollout, running):
             raise Conflict(
                 f"The plan {other.name} releases pods that this one is about, and has not ended; "
                 "cancel it first."
             )
 
 
-def _release_of(plan: DeclaredManifest, templates: TemplateCache) -> Replace | None:
+def _rollout_of(plan: DeclaredManifest, templates: TemplateCache) -> Replace | None:
     """Return what a plan replaces, or None if it has another goal or is no longer readable."""
     goal = plan_of(plan).body.spec.goal
     if goal.type != "Replace":

@@ -13,7 +13,7 @@ def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer
     Raises:
         InvalidManifest, PodDiffers, Forbidden: the pod cannot be placed as it was sent.
     """
-    (candidate,) = candidates_of(context, intent.asked)
+    (candidate,) = candidates_of(context, intent.placement)
     revision = context.replica.revision
     if candidate.is_placed or held_back_by(context, candidate) is not None:
         return VictimsAnswer(revision=revision, nodes={})

@@ -50,7 +50,7 @@ def _is_meant(intent: DeleteObjects, stored: Stored) -> bool:
         return False
     if intent.after is not None and _name(stored) <= intent.after:
         return False
-    return intent.wanted.passes(manifest)
+    return intent.object_filter.passes(manifest)
 
 
 def _name(stored: Stored) -> ObjectName:

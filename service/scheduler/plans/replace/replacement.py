@@ -59,63 +59,63 @@ class ReplacePlan:
                 name of a new one.
         """
         goal = self._goal
-        release = yield from observe(self._fork.context, goal)
-        self._refuse(release)
-        self._readiness.assume(release.new)
-        too_large = group_too_large(self._fork.context, release, goal)
+        rollout = yield from observe(self._fork.context, goal)
+        self._refuse(rollout)
+        self._readiness.assume(rollout.new)
+        too_large = group_too_large(self._fork.context, rollout, goal)
         if too_large is not None:
             self._refused = [too_large]
-            self._report_unplaced(release)
+            self._report_unplaced(rollout)
             return
         wave = 1
         while not self._fork.context.is_late():
             before = len(self.steps)
-            release = yield from self._taken(release, wave)
+            rollout = yield from self._taken(rollout, wave)
             if len(self.steps) > before:
                 wave += 1
-            elif not release.leaving:
+            elif not rollout.leaving:
                 break
-            release = yield from self._without_leaving(release)
-        self.complete = not release.old and len(release.new) >= goal.replicas
+            rollout = yield from self._without_leaving(rollout)
+        self.complete = not rollout.old and len(rollout.new) >= goal.replicas
         if not self.complete:
-            self._report_unplaced(release)
+            self._report_unplaced(rollout)
 
-    def _refuse(self, release: Rollout) -> None:
+    def _refuse(self, rollout: Rollout) -> None:
         most = self._fork.context.limits.plan_pods_max
-        if len(release.old) > most:
+        if len(rollout.old) > most:
             raise field_error(
-                "selector", f"selects {len(release.old)} pods, over the limit of {most}"
+                "selector", f"selects {len(rollout.old)} pods, over the limit of {most}"
             )
         if self._goal.replicas > most:
             raise field_error("replicas", f"is over the limit of {most} pods in one plan")
-        differing = release.differing
+        differing = rollout.differing
         if differing is not None:
             name = f"{differing.namespace}/{differing.name}"
             message = f"would name a pod that is there, and is another one: {name}"
             raise field_error("template.metadata.name", message, self._goal.template.name)
 
-    def _taken(self, release: Rollout, wave: int) -> Steps[Rollout]:
+    def _taken(self, rollout: Rollout, wave: int) -> Steps[Rollout]:
         """Take one wave, and return the pods after it; those that go are leaving."""
         protect = self._intent.bounds.protect
         selection = OldPodSelection(self._fork, self._goal, self._readiness, protect)
-        leaving, self._blocked = yield from selection.choose(release, self._evictions_left)
+        leaving, self._blocked = yield from selection.choose(rollout, self._evictions_left)
         for pod in leaving:
             self._fork.replica.put(pod.with_deletion(self._fork.context.now))
             self.steps.append(_goes(pod, wave))
             yield from self._fork.pause()
         pods, held = new_pods_of_wave(
-            self._fork.context, release, self._goal, len(leaving), self._most
+            self._fork.context, rollout, self._goal, len(leaving), self._most
         )
         placed, refused = yield from place_new(self._fork.context, _ASKED, pods)
         self._refused = [*held, *refused]
         self.steps += [_comes(pod, wave) for pod in placed]
         self._readiness.assume(placed)
         leaving_names = {pod.name for pod in leaving}
-        return release._replace(
-            old=[pod for pod in release.old if pod.name not in leaving_names],
-            leaving=[*release.leaving, *leaving],
-            new=[*release.new, *placed],
-            taken=release.taken.union(pod.name for pod in placed),
+        return rollout._replace(
+            old=[pod for pod in rollout.old if pod.name not in leaving_names],
+            leaving=[*rollout.leaving, *leaving],
+            new=[*rollout.new, *placed],
+            taken=rollout.taken.union(pod.name for pod in placed),
         )
 
     @property
@@ -126,16 +126,16 @@ class ReplacePlan:
             return self._most
         return min(self._most, most - sum(step.action == "Evict" for step in self.steps))
 
-    def _without_leaving(self, release: Rollout) -> Steps[Rollout]:
-        for pod in release.leaving:
+    def _without_leaving(self, rollout: Rollout) -> Steps[Rollout]:
+        for pod in rollout.leaving:
             self._fork.replica.delete(pod.kind, pod.namespace, pod.name)
             yield from self._fork.pause()
-        return release._replace(leaving=[])
+        return rollout._replace(leaving=[])
 
-    def _report_unplaced(self, release: Rollout) -> None:
+    def _report_unplaced(self, rollout: Rollout) -> None:
         """Report which new pods are missing and which old ones are left, with reasons."""
         explaining = Explainer(self._fork, self._intent.explain)
-        missing = new_pods(release._replace(old=[]), self._goal, 0, self._goal.replicas)
+        missing = new_pods(rollout._replace(old=[]), self._goal, 0, self._goal.replicas)
         why = {pod.name: reason for pod, reason in self._refused}
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY
@@ -144,7 +144,7 @@ class ReplacePlan:
             if pod.name in why and result.reason == "Unschedulable":
                 result = explaining.of(self._refused[0][0].pod, result)
             self.unplaced.append(result)
-        self.unplaced += self._staying(release.old)
+        self.unplaced += self._staying(rollout.old)
 
     def _staying(self, old: Sequence[PodManifest]) -> list[Unplaced]:
         reasons = {pod.name: why for pod, why in self._blocked}

@@ -104,7 +104,7 @@ def observe(context: DecisionContext, goal: Replace) -> Steps[Rollout]:
 class Departure(NamedTuple):
     """The pods that leave in a wave, and why others stay."""
 
-    gone: Sequence[PodManifest]
+    leaving: Sequence[PodManifest]
     blocked: Sequence[tuple[PodManifest, Blocked]]
 
 
@@ -128,30 +128,30 @@ class OldPodSelection:
         self._own: Collection[ObjectName] = ()
         """The pods whose own topology spread constraints are ignored."""
 
-    def choose(self, release: Rollout, most: int) -> Steps[Departure]:
+    def choose(self, rollout: Rollout, most: int) -> Steps[Departure]:
         """Return the pods that leave, at most `most`, and why the others stay.
 
         If the rollout would end here because a constraint counts old and new pods together, and
         evicting old ones would leave the new ones too unevenly spread, they are evicted all the
         same: such constraints only bind placement.
         """
-        chosen = self._allowed(release, most)
+        chosen = self._allowed(rollout, most)
         start = self._fork.try_out()
         if (yield from self._broken_without(chosen)):
             yield from self._fork.take_back(start)
             yield from self._rules.observe()
-            chosen = yield from self._one_by_one(release, most)
-            if not chosen and not new_pods(release, self._goal, 0, most):
-                self._own = {(pod.namespace, pod.name) for pod in (*release.old, *release.new)}
-                chosen = yield from self._one_by_one(release, most)
+            chosen = yield from self._one_by_one(rollout, most)
+            if not chosen and not new_pods(rollout, self._goal, 0, most):
+                self._own = {(pod.namespace, pod.name) for pod in (*rollout.old, *rollout.new)}
+                chosen = yield from self._one_by_one(rollout, most)
         yield from self._fork.take_back(start)
         return Departure(chosen, self._stay_reasons)
 
-    def _allowed(self, release: Rollout, most: int) -> list[PodManifest]:
+    def _allowed(self, rollout: Rollout, most: int) -> list[PodManifest]:
         """Return the pods that leave if rules of other pods are ignored."""
-        spare = _Spare(self._goal, release, self._readiness, most)
+        spare = _Spare(self._goal, rollout, self._readiness, most)
         chosen: list[PodManifest] = []
-        for pod in release.old:
+        for pod in rollout.old:
             if spare.has_none:
                 break
             if spare.is_enough_for(pod) and self._takes(pod):
@@ -159,13 +159,13 @@ class OldPodSelection:
                 chosen.append(pod)
         return chosen
 
-    def _one_by_one(self, release: Rollout, most: int) -> Steps[list[PodManifest]]:
+    def _one_by_one(self, rollout: Rollout, most: int) -> Steps[list[PodManifest]]:
         """Return the pods that leave if none leaves that another pod needs."""
         self._stay_reasons.clear()
         self._allowances.give_back()
-        spare = _Spare(self._goal, release, self._readiness, most)
+        spare = _Spare(self._goal, rollout, self._readiness, most)
         chosen: list[PodManifest] = []
-        for pod in release.old:
+        for pod in rollout.old:
             if spare.has_none:
                 break
             if not spare.is_enough_for(pod) or self._blocked(pod):
@@ -227,12 +227,12 @@ class _Spare:
     missing then, but never so many that too few would exist once the new ones are ready.
     """
 
-    def __init__(self, goal: Replace, release: Rollout, readiness: PodReadiness, most: int) -> None:
+    def __init__(self, goal: Replace, rollout: Rollout, readiness: PodReadiness, most: int) -> None:
         least = goal.bounds.available_min
-        new_ready = sum(map(readiness.of, release.new))
-        old_ready = sum(map(readiness.of, release.old))
+        new_ready = sum(map(readiness.of, rollout.new))
+        old_ready = sum(map(readiness.of, rollout.old))
         self._readiness = readiness
-        self._pods = min(len(release.old) + new_ready - least, most)
+        self._pods = min(len(rollout.old) + new_ready - least, most)
         self._available = old_ready + new_ready - least
 
     @property
@@ -250,11 +250,11 @@ class _Spare:
         self._available -= self._readiness.of(pod)
 
 
-def new_pods(release: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
-    """Return the new pods, at most `most`, that may be created now that `gone` pods leave."""
-    there = len(release.old) - leaving_count + len(release.new)
-    room = min(goal.bounds.pods_max - there, goal.replicas - len(release.new), most)
-    names = _free_names(goal.template.name, release.taken)
+def new_pods(rollout: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
+    """Return the new pods, at most `most`, that may be created now that `leaving_count` pods leave."""
+    there = len(rollout.old) - leaving_count + len(rollout.new)
+    room = min(goal.bounds.pods_max - there, goal.replicas - len(rollout.new), most)
+    names = _free_names(goal.template.name, rollout.taken)
     return [goal.template.named(next(names)) for _ in range(max(room, 0))]
 
 

@@ -42,9 +42,9 @@ Waiting = tuple[PodManifest, Blocked]
 class Wave(NamedTuple):
     """The result of a look at a rollout."""
 
-    release: Rollout
+    rollout: Rollout
     """The pods as they were before."""
-    gone: Sequence[PodManifest] = ()
+    evicted: Sequence[PodManifest] = ()
     """The old pods that were evicted."""
     placed: Sequence[PodManifest] = ()
     """The new pods that were placed."""
@@ -78,40 +78,40 @@ def take_wave(
     limits: WaveLimits,
 ) -> Steps[Wave]:
     """Take the next wave if it is due: evict old pods, and place new ones."""
-    release = yield from observe(context, goal)
-    if release.differing is not None:
-        return Wave(release, waiting=[(release.differing, _DIFFERS)])
-    unready = [pod for pod in release.new if not _READINESS.of(pod)]
+    rollout = yield from observe(context, goal)
+    if rollout.differing is not None:
+        return Wave(rollout, waiting=[(rollout.differing, _DIFFERS)])
+    unready = [pod for pod in rollout.new if not _READINESS.of(pod)]
     if unready:
-        return Wave(release, waiting=[(pod, _NOT_READY) for pod in unready])
-    too_large = group_too_large(context, release, goal)
+        return Wave(rollout, waiting=[(pod, _NOT_READY) for pod in unready])
+    too_large = group_too_large(context, rollout, goal)
     if too_large is not None:
-        return Wave(release, waiting=[too_large])
+        return Wave(rollout, waiting=[too_large])
     fork = Fork(context.speculative())
     selection = OldPodSelection(fork, goal, _READINESS, limits.protect)
-    leaving, blocked = yield from selection.choose(release, limits.evictions)
+    leaving, blocked = yield from selection.choose(rollout, limits.evictions)
     yield from fork.restore()
     for pod in leaving:
         evict(pod)
-    if limits.evictions_left == 0 and release.old:
-        blocked = [*blocked, (release.old[0], EVICTIONS_OVER)]
-    pods, held = new_pods_of_wave(context, release, goal, len(leaving), limits.most)
+    if limits.evictions_left == 0 and rollout.old:
+        blocked = [*blocked, (rollout.old[0], EVICTIONS_OVER)]
+    pods, held = new_pods_of_wave(context, rollout, goal, len(leaving), limits.most)
     placed, refused = yield from place_new(context, _PLACING, pods)
-    return Wave(release, leaving, placed, [*blocked, *held, *refused])
+    return Wave(rollout, leaving, placed, [*blocked, *held, *refused])
 
 
 def progress_after(wave: Wave, status: PlanProgress, at: str, *, resumed: bool) -> PlanProgress:
     """Return the progress of a plan after a look at its rollout at the time `at`."""
-    release = wave.release
+    rollout = wave.rollout
     now = replace(
         status,
-        waves=status.waves + bool(wave.gone or wave.placed),
+        waves=status.waves + bool(wave.evicted or wave.placed),
         placed=status.placed + len(wave.placed),
-        updated=len(release.new) + len(wave.placed),
-        ready=sum(map(_READINESS.of, release.new)),
-        evicted=status.evicted + len(wave.gone),
-        leaving=len(release.leaving) + sum(pod.pod.node_name is not None for pod in wave.gone),
-        waiting=len(release.old) - len(wave.gone),
+        updated=len(rollout.new) + len(wave.placed),
+        ready=sum(map(_READINESS.of, rollout.new)),
+        evicted=status.evicted + len(wave.evicted),
+        leaving=len(rollout.leaving) + sum(pod.pod.node_name is not None for pod in wave.evicted),
+        waiting=len(rollout.old) - len(wave.evicted),
     )
     if now != status or resumed:
         return replace(now, progressed_at=at, reason=None)

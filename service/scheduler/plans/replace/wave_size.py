@@ -25,11 +25,11 @@ class NewPodsOfWave(NamedTuple):
 
 
 def new_pods_of_wave(
-    context: DecisionContext, release: Rollout, goal: Replace, leaving_count: int, most: int
+    context: DecisionContext, rollout: Rollout, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
-    """Return the new pods, about `most`, that may be created now that `gone` leave, in whole groups."""
+    """Return about `most` new pods for `leaving_count` ones that leave, in whole groups."""
     needed = _members_needed(context, goal)
-    pods = new_pods(release, goal, leaving_count, max(most, needed))
+    pods = new_pods(rollout, goal, leaving_count, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
     if len(pods) <= room:
         return NewPodsOfWave(pods)
@@ -42,11 +42,11 @@ def new_pods_of_wave(
 
 
 def group_too_large(
-    context: DecisionContext, release: Rollout, goal: Replace
+    context: DecisionContext, rollout: Rollout, goal: Replace
 ) -> tuple[PodManifest, Blocked] | None:
     """Return a new pod that never gets a node, as too few others may come at once, or None."""
     needed = _members_needed(context, goal)
-    new = len(release.new)
+    new = len(rollout.new)
     room = goal.bounds.pods_max - max(goal.bounds.available_min, new)
     most = min(room, goal.replicas - new)
     if needed <= most or new >= goal.replicas:
