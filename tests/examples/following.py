@@ -30,7 +30,10 @@ LEFT_OUT = {
         "/watch?": "never ends; tests/api/handlers/test_watch.py follows it",
         "/bindings?": "never ends; tests/api/handlers/test_binding_stream.py follows it",
     },
-    "README.md": {"make ": "targets of make, of which the gate is made"},
+    "README.md": {
+        "make ": "targets of make, of which the gate is made",
+        "pip install": "asks a package index; tests/client/test_wheel.py installs the client",
+    },
     "CONTRIBUTING.md": {"make setup": "targets of make, of which the gate is made"},
     "docs/operating.md": {"": "commands for the machine of a server, its containers and database"},
     "docs/point-in-time-recovery.md": {

@@ -48,11 +48,11 @@ def parse_quantity(text: str | float) -> int:
 def _exact_nanos(text: str) -> int:
     if len(text) > LENGTH_MAX:
         raise InvalidQuantity(f"must be no more than {LENGTH_MAX} characters")
-    found = _GRAMMAR.fullmatch(text)
-    if found is None or not (found[2] or found[3]):
+    parts = _GRAMMAR.fullmatch(text)
+    if parts is None or not (parts[2] or parts[3]):
         raise InvalidQuantity("must be a quantity, such as 500m or 2Gi")
-    sign, whole, fraction = found[1], found[2] or "", found[3] or ""
-    base, exponent = _scale(found[4] or "")
+    sign, whole, fraction = parts[1], parts[2] or "", parts[3] or ""
+    base, exponent = _scale(parts[4] or "")
     magnitude = _scaled(int(whole + fraction) * base, exponent - len(fraction) + 9)
     return -magnitude if sign == "-" else magnitude
 
