@@ -1,4 +1,4 @@
-"""The connection reaper: it limits a worker's connections in total, per address, and of slow readers.
+"""Closes connections of clients that do not read, and limits a worker's connections in total and per address.
 
 Granian accepts every connection, and waits forever for a client that does not read. So once a
 second, a thread of each worker inspects the worker's own sockets and closes

@@ -1,4 +1,4 @@
-"""Violations: required rules that placed pods currently break.
+"""Finds violations: the required rules that placed pods break, and the other pods involved.
 
 This applies the filters' conditions to each placed pod on its node, as if the pod were not there
 yet. It reads counters: for each class of pods, each of its nodes, and each rule, it looks up the

@@ -1,4 +1,4 @@
-"""Expressions of CEL, the Common Expression Language, in which Kubernetes' admission policies are written.
+"""Checks and evaluates CEL expressions, within bounds on the time and memory that one can use.
 
 The library is only imported when there is an expression. It checks types when it compiles, matches
 regular expressions in linear time, and ends an evaluation after 10,000 steps of its loops. It

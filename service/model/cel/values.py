@@ -1,4 +1,4 @@
-"""Bounds of CEL values before an expression is evaluated.
+"""Upper bounds of the values in a CEL expression, estimated before it is evaluated.
 
 Two measures are kept apart. The *size* is what `size()` returns, as Kubernetes' own estimate of
 costs follows it; it is unlimited where Kubernetes has no bound. The *weight* is ours and always

@@ -1,4 +1,4 @@
-"""Shapes of nodes: all that the nodes of a pool share, read once."""
+"""The shape of nodes: what all nodes of a pool share, decoded once."""
 
 from collections import OrderedDict
 

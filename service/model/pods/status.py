@@ -1,4 +1,4 @@
-"""The `status` of pods: the parts that scheduling reads, and those that Moorage writes."""
+"""The status of pods, as far as scheduling reads it or Moorage writes it."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Limit ranges: default requests and limits of a namespace's containers, and their bounds.
+"""Applies LimitRanges to pods: default requests and limits of containers, and their bounds.
 
 Source: `plugin/pkg/admission/limitranger`, `SetDefaults_LimitRangeItem` and the messages of both,
 v1.35. Which limit ranges are valid is in `service.model.policies.limit_rules`.

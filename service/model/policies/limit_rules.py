@@ -1,4 +1,4 @@
-"""The rules of limit ranges.
+"""Validation of LimitRanges.
 
 Source: `ValidateLimitRange`, v1.35, which sees a limit range with the defaults that follow from its
 bounds.

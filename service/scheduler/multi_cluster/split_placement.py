@@ -1,4 +1,4 @@
-"""Splits a group across several clusters, all of its pods or none, by a two-phase commit.
+"""Places a group across several clusters, all pods or none: each reserves its part, then the home cluster decides.
 
 Clusters have their own logs, so no transaction spans them. First each cluster reserves the nodes of
 its part (`GroupReservation`) in one commit, the group's home before the others. When all have, the

@@ -1,4 +1,4 @@
-"""Starvation: pods refused too often for lack of resources get every chance first."""
+"""Starving pods: the pod refused too often for lack of resources, for which room is kept free before all others."""
 
 from collections.abc import Callable
 

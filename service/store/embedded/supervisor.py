@@ -1,4 +1,4 @@
-"""Manages an embedded PostgreSQL from each process that uses it.
+"""Starts the embedded PostgreSQL, keeps it running, and reports why it cannot start.
 
 Every process registers as a user of the data folder and then runs the same loop in a thread. The
 process that gets the supervisor's lock keeps a server running: it takes over one that runs, or

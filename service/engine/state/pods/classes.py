@@ -1,4 +1,4 @@
-"""Templates and classes of pods: what rules read of a pod, compiled once for the counters.
+"""Compiled pods: a `Template` for each spec, and a `PodClass` for each template with labels.
 
 A `Template` is a spec compiled in its namespace: its rules on nodes, and counters for its terms. A
 `PodClass` is a template with labels; pods of one class are interchangeable for every rule. Whether

@@ -1,4 +1,4 @@
-"""Compilation of pods into classes: terms and constraints become counters once per template."""
+"""Finds or compiles the class of each pod, and drops classes that no pod needs any more."""
 
 from collections import Counter, OrderedDict
 from collections.abc import (

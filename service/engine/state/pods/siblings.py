@@ -1,4 +1,4 @@
-"""Siblings: the pods of one controller, for terms of affinity with `firstPodExempt`.
+"""The first-pod exemption: affinity terms with `firstPodExempt` wait for a sibling, a pod of the same controller.
 
 A term with `firstPodExempt` does not apply to a pod until one of its siblings is placed. The
 siblings of a pod are the pods of its namespace that also have such a term, and the same controller;

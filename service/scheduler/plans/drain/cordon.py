@@ -1,4 +1,4 @@
-"""Requests about nodes and stored plans: cordon, drain, pause, resume, cancel."""
+"""Decides requests to cordon, uncordon, and drain nodes, and to pause, resume, and cancel stored plans."""
 
 from hashlib import sha256
 from typing import Any
