@@ -69,7 +69,7 @@ class BodyReader:
         body = await ArrivingBody(
             request.receive, request.context.reservation, limit, self._pace, unpacker
         ).whole()
-        if body and not announced.get(b"content-type", b"").strip():
+        if body and not announced.get(b"content-type", b"").decode("latin-1").strip():
             raise untyped(operation)
         return body
 

@@ -142,7 +142,8 @@ class ByteReservation(msgspec.Struct, eq=False):
     def close(self) -> None:
         """Release everything and call what was passed to `at_end`."""
         self.release(self.held)
-        for act in self._at_end:
+        acts, self._at_end = self._at_end, []
+        for act in acts:
             act()
 
 

@@ -39,6 +39,16 @@ async def test_other_content_types_are_refused(harness: Harness, content_type: s
     assert "application/json" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("content_type", [b"", b" ", "\xa0".encode("latin-1")])
+async def test_a_body_without_a_content_type_is_refused_where_it_is_optional(
+    harness: Harness, content_type: bytes
+) -> None:
+    answer = await harness.client.request(
+        "DELETE", POD, content=b"{}", headers={b"content-type": content_type}
+    )
+    assert problem(answer, 415) == "UnsupportedMediaType"
+
+
 @pytest.mark.parametrize(
     "headers",
     [
