@@ -209,7 +209,7 @@ async def test_a_dry_run_beside_placements_ends_as_well(
     clock.tick_seconds = 0.5
     client = LeavingClient(harness.app, PLACEMENTS, REQUESTS["dry run"])
     planner = harness.scheduler.planners.of(1)
-    while planner.replica.is_kept is False:  # noqa: ASYNC110 - no event tells this
+    while planner.replica.is_loaded is False:  # noqa: ASYNC110 - no event tells this
         await asyncio.sleep(0)
     if cause == "client":
         client.left.set()
@@ -219,7 +219,7 @@ async def test_a_dry_run_beside_placements_ends_as_well(
     clock.tick_seconds = 0
     assert client.status == 503
     assert planner.is_idle
-    assert planner.replica.is_kept
+    assert planner.replica.is_loaded
     assert await state.now() == before
     again = await harness.place(*distinct(1), dryRun=True)
     assert [each["outcome"] for each in again["results"]] == ["Placed"]

@@ -123,7 +123,7 @@ async def test_a_request_that_is_forwarded_goes_on_below_the_span_of_the_first_w
 def test_without_its_packages_a_server_that_is_to_trace_says_what_it_lacks(monkeypatch) -> None:
     assert exported_spans("off", "1", SystemClock()) is None
     monkeypatch.setattr("service.api.telemetry.traces.find_spec", lambda _: None)
-    with pytest.raises(InvalidSettings, match=r"moorage\[otel\]"):
+    with pytest.raises(InvalidSettings, match=r"moorage-server\[otel\]"):
         exported_spans("otlp", "1", SystemClock())
 
 
