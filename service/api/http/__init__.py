@@ -1,1 +1,1 @@
-"""The HTTP toolkit: requests, bodies, answers, and problems, without knowledge of any resource."""
+"""The HTTP toolkit: requests, bodies, answers, and problems, independent of any resource."""

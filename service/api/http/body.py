@@ -1,6 +1,6 @@
-"""Read bodies within their limits in bytes and time, and the members of JSON bodies in small steps.
+"""Read request bodies within size and time limits, and parse large JSON bodies in small steps.
 
-Other requests are answered between the steps of a large body.
+Other requests are served between the steps.
 """
 
 import sys
@@ -32,13 +32,13 @@ Item = TypeVar("Item")
 _ANNOUNCING = frozenset({b"content-length", b"content-type", b"content-encoding"})
 
 LARGE_BYTES = 1024 * 1024
-"""Longer bodies are parsed in small steps; no item in them may be longer than this."""
+"""The size above which a body is parsed in small steps; also the limit for a single item in it."""
 NAME_SHOWN_MAX = 200
-"""The characters of an unknown field's name that an answer shows."""
+"""The number of characters shown of an unknown field's name."""
 
 
 class BodyReader:
-    """A reader of bodies, with the limits that the settings give."""
+    """Reads request bodies within the limits of the settings."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._limits = {
@@ -52,14 +52,14 @@ class BodyReader:
         )
 
     async def read(self, request: ApiRequest) -> bytes:
-        """Return the whole body, whose bytes are held until the request ends.
+        """Return the whole body, which counts against the byte budget until the request ends.
 
         Raises:
-            BodyTooLarge: the announced or the received length is over the limit.
-            TooManyBytes: the process holds too many bytes already.
+            BodyTooLarge: the announced or received length exceeds the limit.
+            TooManyBytes: the process already holds too many bytes.
             BodyTimeout: the body arrived too slowly.
-            MalformedRequest: the client disconnected.
-            UnsupportedMediaType: there is a body, and no Content-Type.
+            MalformedRequest: the client disconnected, or the body cannot be decompressed.
+            UnsupportedMediaType: a nonempty body has no Content-Type, or its coding is unknown.
         """
         operation = request.context.operation
         assert operation is not None
@@ -78,11 +78,11 @@ class BodyReader:
     ) -> AsyncIterator[bytes]:
         """Yield the body piece by piece, without a limit on its length.
 
-        The caller gives the bytes of the pieces back to the budget. While `waits` returns True, the client
-        may be waiting for an answer to what it has sent, and its time starts again.
+        The caller releases the bytes of each piece to the budget. While `waits` returns True, the
+        client may be waiting for an answer to what it has sent, and its timeout restarts.
 
         Raises:
-            MalformedRequest, TooManyBytes, BodyTimeout: as in `read`.
+            MalformedRequest, TooManyBytes, BodyTimeout, UnsupportedMediaType: as in `read`.
         """
         announced = _announced(request)
         _refuse_announced(announced.get(b"content-length") or b"0", sys.maxsize)
@@ -93,7 +93,7 @@ class BodyReader:
 
 
 def _announced(request: ApiRequest) -> dict[bytes, bytes]:
-    """Return the headers that describe the body; the first of each name counts."""
+    """Return the headers that describe the body, using the first occurrence of each."""
     announced: dict[bytes, bytes] = {}
     for name, value in request.scope["headers"]:
         if name in _ANNOUNCING:
@@ -116,10 +116,10 @@ def _refuse_announced(content_length: bytes, limit: int) -> None:
 async def read_members(
     raw: bytes, *, read: Collection[str], lists: Collection[str], items_max: int
 ) -> dict[str, Member]:
-    """Return the members of a JSON object; in a large body, split the members in `lists` into items.
+    """Return the members of a JSON object; large bodies also have their `lists` split into items.
 
     Raises:
-        MalformedJSON, InvalidManifest: as `decode_members` and `LargeObject` do.
+        MalformedJSON, InvalidManifest: as for `decode_members` and `LargeObject`.
     """
     if len(raw) <= LARGE_BYTES:
         return dict(decode_members(raw, read))
@@ -135,8 +135,8 @@ async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item],
     """Parse each item of a list.
 
     Raises:
-        InvalidManifest: some items are wrong; errors are named as `<field>[3].…`. Once there are
-            more errors than an answer names, the items that follow are not looked at.
+        InvalidManifest: some items are invalid; error paths begin with `<field>[3]`. Parsing stops
+            once there are more errors than an answer lists.
     """
     parsed: list[T] = []
     errors: list[FieldError] = []
@@ -156,7 +156,7 @@ async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item],
 
 
 def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
-    """Return the items of a JSON list, each still as JSON.
+    """Return the items of a JSON list as encoded JSON.
 
     Raises:
         InvalidManifest: the member is not a list, or has too many items.
@@ -168,7 +168,7 @@ def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
 
 
 def unknown_fields(names: Iterable[str], known: Collection[str]) -> list[FieldError]:
-    """Return an error for each unknown field, and suggest a known one where one is spelled alike."""
+    """Return an error for each unknown field, with a suggestion if a known one is similar."""
     unknown = [name[:NAME_SHOWN_MAX] for name in names if name not in known]
     named, others = unknown[:FIELD_PROBLEMS_MAX], unknown[FIELD_PROBLEMS_MAX:]
     return [

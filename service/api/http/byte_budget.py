@@ -1,10 +1,10 @@
-"""One budget bounds the bytes that a process holds for requests: received bodies and unsent answers.
+"""A budget for the bytes that a process holds for requests: received bodies and unsent answers.
 
-Bytes of a body count as they arrive, not when their number is announced. If the budget is spent,
-the largest body that is still arriving is refused in favor of smaller ones, so a client that stops
-halfway through a large body blocks nobody. A request that finds no room is refused at once and
-never waits, so no two requests can wait for each other. Only watches wait, and they hold nothing
-meanwhile.
+Bytes of a body count when they arrive, not when Content-Length announces them. When the budget is
+exhausted, the largest body still arriving is refused in favor of smaller ones, so a client that
+stalls halfway through a large body blocks no one. A request that does not fit is refused at once
+and never waits, so requests cannot deadlock. Only watches wait, and they hold nothing while
+waiting.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from service.api.http.watch_budget import WatchRoom, WatchShare
 
 
 class Budget:
-    """A counter of the bytes that all requests together hold, with their maximum."""
+    """The byte budget of a process: its maximum, and the bytes that all requests hold together."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.in_flight = 0
         self.watches = WatchShare(self)
-        """The part of the budget that watches hold."""
+        """The part of the budget that is available to watches."""
         self._waited_for: dict[ByteReservation, Callable[[], object]] = {}
-        """For each request that is waiting for more of its body: the function that ends its wait."""
+        """Maps each request that is waiting for more of its body to a function ending the wait."""
 
     def _take(self, reservation: "ByteReservation", count: int) -> None:
         while self.in_flight + count > self.bytes_max:
@@ -56,11 +56,11 @@ class ByteReservation(msgspec.Struct, eq=False):
     budget: Budget
     held: int = 0
     changes_nothing: bool = False
-    """Whether this request changes nothing, although its operation can."""
+    """Whether this request changes nothing even though its operation can, as in a dry run."""
     keeps_room: bool = False
-    """Whether an answer in pieces keeps the bytes of its largest piece reserved until its end.
+    """Whether a streamed answer keeps the bytes of its largest piece reserved until it ends.
 
-    An answer that has begun then cannot run out of room.
+    An answer that has started then cannot run out of room.
     """
     _preempted: bool = False
     _at_end: list[Callable[[], None]] = []
@@ -69,22 +69,22 @@ class ByteReservation(msgspec.Struct, eq=False):
         """Hold `count` more bytes.
 
         Raises:
-            TooManyBytes: there is no room for them, or this request was preempted.
+            TooManyBytes: they do not fit, or this request was preempted.
         """
         self.require_room()
         self.budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
         self.held += count
 
     def overdraw(self, count: int) -> None:
-        """Hold `count` more bytes even if there is no room: the client must learn what was decided."""
+        """Hold `count` more bytes even over the maximum, so that the client gets the result."""
         self.budget.in_flight += count
         self.held += count
 
     def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
-        """Hold `count` bytes of an answer; a small one is never refused, since a refusal takes as much.
+        """Hold `count` bytes of an answer; never refuse a small one, since a refusal is as large.
 
         Raises:
-            TooManyBytes: there is no room for them, and the answer may be refused.
+            TooManyBytes: the answer does not fit, and may be refused.
         """
         if count > PIECE_BYTES and may_be_refused:
             self.take(count)
@@ -95,13 +95,13 @@ class ByteReservation(msgspec.Struct, eq=False):
         """Grow to `count` bytes in total.
 
         Raises:
-            TooManyBytes: there is no room, and `count` is more than one piece.
+            TooManyBytes: they do not fit, and `count` is more than one piece.
         """
         if count > max(self.held, PIECE_BYTES):
             self.take(count - self.held)
 
     def release(self, count: int) -> None:
-        """Release `count` bytes."""
+        """Release up to `count` bytes, and admit watches that were waiting for room."""
         count = min(count, self.held)
         self.held -= count
         self.budget.in_flight -= count
@@ -109,7 +109,7 @@ class ByteReservation(msgspec.Struct, eq=False):
             self.budget.watches.let_in()
 
     def preempt(self) -> None:
-        """Release everything to make room for other requests; this request is refused from now on."""
+        """Release everything to make room for other requests; refuse any further `take`."""
         self._preempted = True
         self.release(self.held)
 
@@ -123,7 +123,7 @@ class ByteReservation(msgspec.Struct, eq=False):
 
     @contextmanager
     def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
-        """Mark that the request waits for its client; `end_wait` is called if it is preempted."""
+        """Mark the request as waiting for its client; if it is preempted, `end_wait` is called."""
         waited_for = self.budget._waited_for  # noqa: SLF001 - the two are one mechanism
         waited_for[self] = end_wait
         try:
@@ -132,15 +132,18 @@ class ByteReservation(msgspec.Struct, eq=False):
             waited_for.pop(self, None)
 
     def at_end(self, act: Callable[[], None]) -> None:
-        """Call `act` when the request ends, however it ends."""
+        """Call `act` when the request ends, whether it succeeds or fails."""
         self._at_end.append(act)
 
     def room_for_watch(self, caller: str | None) -> WatchRoom:
-        """Return the room for a watch's pages; `caller` is None if the caller has no bound."""
+        """Return the room for a watch's pages.
+
+        `caller` is None if the caller's watches have no common limit.
+        """
         return WatchRoom(self.budget.watches, caller)
 
     def close(self) -> None:
-        """Release everything and call what was passed to `at_end`."""
+        """Release everything and call the functions registered with `at_end`."""
         self.release(self.held)
         acts, self._at_end = self._at_end, []
         for act in acts:
@@ -148,19 +151,19 @@ class ByteReservation(msgspec.Struct, eq=False):
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """The minimum speed of a body."""
+    """The minimum speed at which a body must arrive."""
 
     timeout_seconds: float
-    """How long a client may send nothing, and the base time of a whole body."""
+    """The seconds that a client may pause, and that any body may take regardless of its length."""
     bytes_per_second_min: float
     monotonic: Callable[[], float]
 
 
 class ArrivingBody:
-    """The body of one request, which counts against the budget as it arrives.
+    """The body of one request, counted against the budget as it arrives.
 
-    Neither Litestar nor granian times out a client that stops sending, so each wait is bounded here.
-    The total time is bounded too, since a client may send single bytes forever.
+    Neither Litestar nor Granian times out a client that stops sending, so each wait is bounded
+    here. The total time is bounded too, since a client could send single bytes forever.
     """
 
     def __init__(
@@ -185,10 +188,10 @@ class ArrivingBody:
         """Return the whole body.
 
         Raises:
-            BodyTooLarge: it is longer than it may be.
-            TooManyBytes: the process holds too many bytes already.
+            BodyTooLarge: the body exceeds its limit.
+            TooManyBytes: the process already holds too many bytes.
             BodyTimeout: the body arrived too slowly.
-            MalformedRequest: the client disconnected.
+            MalformedRequest: the client disconnected, or the body cannot be decompressed.
         """
         pieces: list[bytes] = []
         while not self._is_complete:
@@ -202,8 +205,8 @@ class ArrivingBody:
     async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
         """Yield the pieces as they arrive.
 
-        While `waits` returns True, the client may be waiting for an answer to what it has sent so far, and
-        its time starts again.
+        While `waits` returns True, the client may be waiting for an answer to what it has sent so
+        far, and its timeout restarts.
 
         Raises:
             BodyTooLarge, TooManyBytes, BodyTimeout, MalformedRequest: as in `whole`.
@@ -219,13 +222,13 @@ class ArrivingBody:
                 yield piece
 
     def _seconds_left(self) -> float:
-        """Return the seconds within which the next piece must arrive."""
+        """Return the number of seconds within which the next piece must arrive."""
         pace = self._pace
         granted = pace.timeout_seconds + self._received / pace.bytes_per_second_min
         return min(pace.timeout_seconds, self._started + granted - pace.monotonic())
 
     def _take(self, message: Any) -> bytes:
-        """Return the next piece of the body from an ASGI message, and hold its bytes."""
+        """Return the next piece of the body from an ASGI message, and count its bytes."""
         if message["type"] != "http.request":
             raise MalformedRequest("The client left before the body was complete.")
         piece: bytes = message.get("body", b"")
@@ -237,7 +240,7 @@ class ArrivingBody:
         return piece
 
     async def _unpack(self, unpacker: Unpacker, piece: bytes) -> AsyncIterator[bytes]:
-        """Yield what a piece unpacks to and hold that instead; yield to other tasks in between."""
+        """Yield slices of the decompressed piece and count them instead; let other tasks run."""
         for unpacked in unpacker.slices(piece):
             self._unpacked += len(unpacked)
             if self._unpacked > self._bytes_max:
@@ -253,10 +256,10 @@ class ArrivingBody:
             unpacker.end()
 
     async def _within(self, seconds: float) -> Any:
-        """Receive within `seconds`; like `asyncio.timeout`, at a third of its CPU time.
+        """Receive a message within `seconds`, like `asyncio.timeout` at a third of its CPU time.
 
         Raises:
-            BodyTimeout: it took longer.
+            BodyTimeout: no message arrived in time.
             TooManyBytes: the request was preempted.
         """
         task = asyncio.current_task()
@@ -297,4 +300,4 @@ class ArrivingBody:
 
 
 UNCOUNTED = ByteReservation(Budget(0))
-"""The reservation of requests that are not counted yet; it has no room."""
+"""A placeholder with no capacity, for requests that are not counted yet."""

@@ -1,4 +1,4 @@
-"""Content codings (RFC 9110, 8.4): choose that of an answer, compress answers, and decompress bodies.
+"""Content codings (RFC 9110, 8.4): negotiation, compression of answers, decompression of bodies.
 
 zstd is imported on first use, so that a server starts without it.
 """
@@ -11,19 +11,19 @@ from typing import Protocol
 from service.api.http.problems import MalformedRequest, UnsupportedMediaType
 
 SLICE_BYTES = 64 * 1024
-"""The most bytes that are decompressed at once, whatever a client sends."""
+"""The maximum number of bytes decompressed at once, whatever a client sends."""
 ZSTD_WINDOW_LOG_MAX = 23
-"""The window of 8 MiB that every recipient must support and need not exceed (RFC 9659)."""
+"""The 8 MiB window that every recipient must support, and no sender should exceed (RFC 9659)."""
 _GZIP_WINDOW_BITS = 31
 _GZIP_LEVEL, _ZSTD_LEVEL = 3, 3
 _LONGEST_HEADER = 200
 
 
 class Packer(Protocol):
-    """A compressor of one answer, piece by piece."""
+    """Compresses one answer, piece by piece."""
 
     def pack(self, piece: bytes, *, last: bool) -> bytes:
-        """Return bytes from which a recipient can decompress everything up to the end of this piece."""
+        """Return compressed bytes; a recipient can decompress everything up to the piece's end."""
         ...
 
 
@@ -49,11 +49,11 @@ class _ZstdPacker:
 
 
 PACKERS: Mapping[str, Callable[[], Packer]] = {"zstd": _ZstdPacker, "gzip": _GzipPacker}
-"""The codings of answers; the first wins if a client prefers none of them."""
+"""The content codings of answers, by name; the first wins if a client has no preference."""
 
 
 def wanted_coding(accept_encoding: bytes) -> str | None:
-    """Return the coding that a client prefers (RFC 9110, 12.5.3), or None if it accepts none of ours."""
+    """Return the coding that a client prefers (RFC 9110, 12.5.3), or None for no compression."""
     return _best(accept_encoding) if len(accept_encoding) <= _LONGEST_HEADER else None
 
 
@@ -84,10 +84,10 @@ class _Stream(Protocol):
     """A gzip member or zstd frame that is being decompressed."""
 
     error: type[Exception]
-    """The exception for data that is not of this coding."""
+    """The exception raised for data that is not in this coding."""
 
     def unpack(self, packed: bytes) -> bytes:
-        """Return the next bytes, at most `SLICE_BYTES`; the rest of `packed` is kept."""
+        """Return the next bytes, at most `SLICE_BYTES`, and buffer the rest of `packed`."""
         ...
 
     @property
@@ -97,7 +97,7 @@ class _Stream(Protocol):
 
     @property
     def rest(self) -> bytes | None:
-        """The input after the end of the stream, or None before the end."""
+        """The input that follows the end of the stream, or None if the stream has not ended."""
         ...
 
 
@@ -145,22 +145,22 @@ _STREAMS: Mapping[str, Callable[[], _Stream]] = {
 
 
 class Unpacker:
-    """A decompressor of a body as it arrives, in slices of bounded size."""
+    """Decompresses a body as it arrives, in slices of bounded size."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
         self._new = _STREAMS[coding]
         self._stream: _Stream | None = None
-        """The member or frame that has begun and not ended, or None between two."""
+        """The current gzip member or zstd frame, or None between two."""
 
     def slices(self, packed: bytes) -> Iterator[bytes]:
-        """Yield what the next piece of the body decompresses to; it may hold several members or frames.
+        """Yield the decompressed piece in slices; it may span several members or frames.
 
-        A slice may be empty: the caller should yield to other tasks after each, since there may be
+        A slice may be empty. The caller should yield to other tasks after each, since there may be
         thousands of empty members.
 
         Raises:
-            MalformedRequest: the body is not of this coding.
+            MalformedRequest: the body is not in this coding.
         """
         while packed or (self._stream is not None and self._stream.has_more):
             stream = self._stream = self._stream or self._new()
@@ -183,7 +183,7 @@ def unpacker_of(content_encoding: str) -> Unpacker | None:
     """Return the decompressor for a Content-Encoding, or None for `identity`.
 
     Raises:
-        UnsupportedMediaType: it is another coding, or several.
+        UnsupportedMediaType: the coding is unknown, or there are several.
     """
     coding = content_encoding.strip().lower()
     if coding in ("", "identity"):

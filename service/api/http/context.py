@@ -22,77 +22,77 @@ from service.scheduler.protocol.intents import AdvanceGroup
 from service.scheduler.protocol.split_groups import ReservationTerms
 
 CONTEXT = "moorage.context"
-"""The key of the ASGI scope under which a request has its context."""
+"""The key of a request's context in its ASGI scope."""
 REQUEST_ID_HEADER = b"x-request-id"
 AUDITED_CHARACTERS_MAX = 200
-"""How many characters of a name or an address the audit keeps."""
+"""The maximum number of characters of a name or address stored in the audit log."""
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 _TRACE_PARENT = re.compile(
     rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
 )
-"""The header `traceparent` of W3C's Trace Context; the version ff, and ids of zeros, are invalid."""
+"""The `traceparent` header of W3C Trace Context; version ff and all-zero ids are invalid."""
 _CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """What the worker that received a request did before routing."""
+    """What the receiving worker did with a request before routing it."""
 
     has_turn: bool
-    """Whether the request has waited for its slot among anonymous requests."""
+    """Whether the request already waited for a slot among anonymous requests."""
     seemed_open: bool
-    """Whether no token seemed to be required, so that cross-origin requests were refused."""
+    """Whether the server seemed to require no token, so that cross-origin requests were refused."""
 
 
 class SubrequestTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Terms of a request that a server makes to one cluster, which no client can set."""
+    """The terms of a request that a server itself sends to one cluster; clients cannot set them."""
 
     leases: HeldLeases | None = None
-    """Leases that must still be held when the request's changes are committed."""
+    """The leases that must still be held when the request's changes are committed."""
     alone: bool = False
-    """Whether each pod is placed by itself, regardless of its group."""
+    """Whether each pod is placed on its own, regardless of its group."""
     reserving: ReservationTerms | None = None
-    """If given, pods are only reserved, as part of a group in several clusters."""
+    """If set, pods are only reserved, as part of a group that spans several clusters."""
     step: AdvanceGroup | None = None
-    """If given, take this step and do nothing else."""
+    """If set, the request takes this step and does nothing else."""
 
 
 class RefusalRecorder(Protocol):
-    """Records refusals for the audit."""
+    """Records refused requests for the audit log."""
 
     def note(self, context: "RequestContext", status: int, times: int = 1) -> None:
-        """Note the status that a request was answered with, which need not be a refusal."""
+        """Note the status of an answer; statuses that are not refusals are ignored."""
         ...
 
 
 class RequestContext(msgspec.Struct, eq=False, kw_only=True):
-    """The state of one request; what is not known yet has its default."""
+    """The state of one request; fields keep their defaults until they are known."""
 
     request_id: str = ""
     trace_id: str = ""
-    """The id of the trace that the caller's `traceparent` names; empty if it names none."""
+    """The trace id from the caller's `traceparent`, or an empty string."""
     idempotency_key: str | None = None
     path: str = ""
     address: str = ""
-    """The address that the request came from; empty if unknown, as over a Unix socket."""
+    """The address of the client, or an empty string if unknown, as over a Unix socket."""
     is_head: bool = False
-    """Whether the client sent HEAD, which is answered as GET, without a body."""
+    """Whether the client sent HEAD, which is handled as GET and answered without a body."""
     is_forwarded: bool = False
-    """Whether another worker forwarded the request; it is not forwarded again."""
+    """Whether another worker forwarded the request; such a request is never forwarded again."""
     arrival: Arrival | None = None
-    """Set by the worker where the request arrived; None in forwarded requests and subrequests."""
+    """What the receiving worker did; None in forwarded requests and subrequests."""
     principal: Principal | None = None
-    """The authenticated caller; None if it is unknown, or if the operation is public."""
+    """The authenticated caller, or None if the caller is unknown or the operation is public."""
     operation: Operation | None = None
-    """The operation that the request was routed to; None before that, and for pages for people."""
+    """The operation that the request was routed to, or None before routing and for HTML pages."""
     cluster: str = ""
-    """The cluster in the path of the routed request; empty if the path names none."""
+    """The cluster in the path of the routed request, or an empty string."""
     reservation: ByteReservation = msgspec.field(default_factory=lambda: UNCOUNTED)
-    """The bytes that the request holds of the process's budget."""
+    """The bytes of the process's budget that the request holds."""
     refusals: RefusalRecorder | None = None
-    """The recorder of refusals within an answer, or None if no audit is kept."""
+    """The recorder of refusals within an answer, or None if no audit log is kept."""
     terms: SubrequestTerms | None = None
-    """The terms of a server's own request; None for requests of clients."""
+    """The terms of a request sent by a server, or None for requests from clients."""
 
     def require_principal(self) -> Principal:
         """Return the authenticated caller.
@@ -113,7 +113,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
         return Caller(self.require_principal(), self.cluster)
 
     def audited_caller(self) -> AuditedCaller:
-        """Return the caller as the audit stores it; the name is empty if the caller is unknown."""
+        """Return the caller as stored in the audit log; the name is empty if unknown."""
         return AuditedCaller(
             principal=_printable(self.principal.name) if self.principal else "",
             address=_printable(self.address),
@@ -122,7 +122,7 @@ class RequestContext(msgspec.Struct, eq=False, kw_only=True):
         )
 
     def note_refused(self, status: int, times: int = 1) -> None:
-        """Record refusals within an answer whose own status is none, such as lines of a stream."""
+        """Record refusals within an answer that succeeds as a whole, such as stream lines."""
         if times and self.refusals is not None:
             self.refusals.note(self, status, times)
 
@@ -140,7 +140,7 @@ _CURRENT: ContextVar[RequestContext | None] = ContextVar("request", default=None
 
 
 def begin(scope: Scope, context: RequestContext) -> None:
-    """Give a request its context, which identifies it in log lines of the running task from now on."""
+    """Attach a context to a request, and to the log lines of the running task."""
     fields = cast("dict[str, Any]", scope)
     fields[CONTEXT], context.path = context, fields["path"]
     if client := fields.get("client"):
@@ -173,9 +173,9 @@ def current_request() -> RequestContext | None:
 def context_from(
     headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]
 ) -> RequestContext:
-    """Return a request's context with what the headers say: its ids and its idempotency key.
+    """Build a request's context from its headers: its ids and its idempotency key.
 
-    The request's id is the one that the client sent, else that of its trace, else a new one.
+    The request id is the client's own id, or else its trace id, or else a new id.
     """
     given = trace = b""
     key: str | None = None

@@ -1,4 +1,4 @@
-"""Notice when the client of a request disconnects, once a decision asks for it."""
+"""Detect when a request's client disconnects, watching it only once a decision asks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,11 +8,11 @@ import msgspec
 from litestar.types import Receive
 
 Left = Callable[[], Awaitable[None]]
-"""Returns once a client has disconnected."""
+"""A coroutine function that returns once a client has disconnected."""
 
 
 async def never() -> None:
-    """Wait forever, for a request whose client is not watched."""
+    """Wait forever; stands in for `left` if a request's client is not watched."""
     await asyncio.Event().wait()
 
 
@@ -20,23 +20,26 @@ class WaitingClient(msgspec.Struct, eq=False):
     """The client of one request, whose body has been read.
 
     Most requests are answered before a decision asks whether the client is still connected, so the
-    task that watches for a disconnect starts with the first question.
+    task that watches for a disconnect is only started by the first such question.
     """
 
     receive: Receive
     leaving: asyncio.Task[None] | None = None
-    """The task that ends when the client leaves; None if nothing has asked."""
+    """The task that ends when the client disconnects, or None if it was not needed yet."""
 
     def has_left(self) -> bool:
-        """Return whether the client has disconnected or the request has ended; the first call starts the watch."""
+        """Return whether the client has disconnected or the request has ended.
+
+        The first call starts watching for a disconnect.
+        """
         return self._watch().done()
 
     async def left(self) -> None:
-        """Return once the client has disconnected or the request has ended."""
+        """Wait until the client has disconnected or the request has ended."""
         await asyncio.wait({self._watch()})
 
     def end(self) -> None:
-        """Stop watching, because the request has ended."""
+        """Stop watching the client, because the request has ended."""
         if self.leaving is not None:
             self.leaving.cancel()
 

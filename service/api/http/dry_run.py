@@ -1,4 +1,4 @@
-"""Requests with `dryRun`, which are decided as usual and change nothing."""
+"""Dry runs: requests with `dryRun`, which are decided as usual but change nothing."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -12,7 +12,7 @@ A = TypeVar("A", bound=Answer)
 
 
 def is_dry(parameters: Mapping[str, str]) -> bool:
-    """Return whether a request is a dry run; Kubernetes spells that `All`."""
+    """Return whether a request is a dry run; `All` is Kubernetes' spelling of `true`."""
     text = parameters.get("dryRun", "false")
     if text not in ("true", "false", "All"):
         raise wrong_parameter("dryRun", "has to be true, false or All", text)
@@ -20,7 +20,7 @@ def is_dry(parameters: Mapping[str, str]) -> bool:
 
 
 def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
-    """Return whether a request is a dry run, whose answer may then be refused for lack of room."""
+    """Return whether a request is a dry run; if so, its answer may be refused for lack of room."""
     dry = is_dry(parameters)
     if dry:
         request.context.reservation.changes_nothing = True
@@ -30,5 +30,5 @@ def note_dry_run(request: ApiRequest, parameters: Mapping[str, str]) -> bool:
 def with_dry_run(
     request: ApiRequest, parameters: Mapping[str, str], intent: Intent[A]
 ) -> Intent[A]:
-    """Return the intent, wrapped in a DryRun if the request is one."""
+    """Return the intent, wrapped in a `DryRun` if the request is one."""
     return DryRun(intent=intent) if note_dry_run(request, parameters) else intent

@@ -1,4 +1,4 @@
-"""Answer exceptions with problem documents, without names that the caller may not read."""
+"""Answer exceptions with problem documents that name no object the caller may not read."""
 
 import logging
 from typing import Any
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Return a problem document for any exception, as Litestar's exception handler."""
+    """Return a problem document for any exception; Litestar's exception handler."""
     context = context_of(request.scope)
     known = redact_error(known_error(error), context)
     status, body, headers = encode_problem(known, request.scope["path"], context.request_id)
@@ -41,7 +41,7 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
 async def send_problem(
     send: Send, error: MoorageError, instance: str, context: RequestContext
 ) -> None:
-    """Send a problem document without Litestar, showing what the caller may see."""
+    """Send a problem document without Litestar, redacted for the caller."""
     seen = redact_error(error, context)
     status, body, headers = encode_problem(seen, instance, context.request_id)
     fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
@@ -52,7 +52,7 @@ async def send_problem(
 
 
 def redact_error(error: MoorageError, context: RequestContext) -> MoorageError:
-    """Return an error without the name of an object that the caller of the request may not read."""
+    """Return an error, without the object's name if the caller may not read the object."""
     if not isinstance(error, ObjectUnreadable) or _may_read(error, context):
         return error
     return error.unnamed()
@@ -69,13 +69,13 @@ def _may_read(error: ObjectUnreadable, context: RequestContext) -> bool:
 
 
 def _with_head(allowed: str) -> str:
-    """Add HEAD next to GET, since the edge answers HEAD as a GET without a body."""
+    """Add HEAD wherever GET is allowed, since the edge handles HEAD as a GET without a body."""
     methods = {*allowed.split(", ")}
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
 def known_error(error: Exception) -> MoorageError:
-    """Return the error to answer with; an unexpected exception is logged and becomes a fault."""
+    """Return the error to answer with; log an unexpected exception and hide its details."""
     match error:
         case MoorageError():
             return error

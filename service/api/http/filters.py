@@ -1,4 +1,4 @@
-"""Filters of lists: label and field selectors, node, phase, and fields that pods use."""
+"""Filters of lists: label and field selectors, node, phase, and use of namespace selectors."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -20,8 +20,8 @@ from service.model.selection.selectable_fields import (
     Listed,
 )
 
-# Repetitions are possessive: spaces that could stand before or after each of many commas in
-# `a in ( , , …` would be tried in all combinations.
+# Repetitions are possessive: in text such as `a in ( , , …`, each space could belong to the comma
+# before or after it, and a backtracking match would try all combinations.
 _KEY = r"[A-Za-z0-9./_-]++"
 _VALUE = r"[A-Za-z0-9._-]*+"
 _EQUALITY = re.compile(rf"({_KEY})\s*+(=|==|!=)\s*+({_VALUE})")
@@ -29,7 +29,7 @@ _SET = re.compile(rf"({_KEY})\s++(in|notin)\s*+\(\s*+({_VALUE}(?:\s*+,\s*+{_VALU
 _PRESENCE = re.compile(rf"(!?)\s*+({_KEY})")
 _FIELD = re.compile(r"([A-Za-z.]++)\s*+(=|==|!=)\s*+([^=!]*+)")
 _BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
-"""Matches text up to a comma outside of parentheses."""
+"""Matches text up to a comma outside parentheses."""
 
 _KINDS_WANTED = "needs `kind`, and kinds that all have the field"
 
@@ -54,7 +54,7 @@ _listed_event = msgspec.json.Decoder(ListedEvent)
 
 
 class Field(NamedTuple):
-    """A field that selectors can name: which kinds have it, and how to read it as text."""
+    """A field that selectors can name: how to read it as text, and which kinds have it."""
 
     read: Callable[[Listed], str]
     kinds: frozenset[str]
@@ -63,7 +63,7 @@ class Field(NamedTuple):
 _EVENT = "Event"
 _OF_EVENTS = frozenset({_EVENT})
 _SHARED = ("metadata.name", "metadata.namespace")
-"""The fields that events share with all other objects."""
+"""The fields that events have in common with all other objects."""
 
 FIELDS: Mapping[str, Field] = {
     **{
@@ -80,10 +80,10 @@ FIELDS: Mapping[str, Field] = {
 
 
 def parse_filters(kind: str, parameters: Mapping[str, str]) -> ObjectFilter:
-    """Return the filter that the query parameters of a list ask for.
+    """Build a list's filter from its query parameters.
 
     Raises:
-        MalformedRequest: a selector cannot be read, or names an unknown field or value.
+        MalformedRequest: a selector cannot be parsed, or names an unknown field or value.
     """
     fields = parse_field_selector(parameters.get("fieldSelector", ""), {kind})
     if (node_name := parameters.get("nodeName")) is not None:
@@ -119,10 +119,10 @@ def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool]
 
 
 def parse_label_selector(text: str) -> LabelSelector | None:
-    """Parse a label selector such as `app=web,tier!=test`; None selects everything.
+    """Parse a label selector such as `app=web,tier!=test`; return None if it is empty.
 
     Raises:
-        MalformedRequest: it cannot be read.
+        MalformedRequest: it cannot be parsed.
     """
     if not text.strip():
         return None
@@ -152,7 +152,7 @@ def parse_field_selector(text: str, kinds: Collection[str]) -> tuple[FieldRequir
     """Parse a field selector such as `spec.nodeName=n1,status.phase!=Failed` for some kinds.
 
     Raises:
-        MalformedRequest: it cannot be read, or names a field that one of the kinds lacks.
+        MalformedRequest: it cannot be parsed, or names a field that one of the kinds lacks.
     """
     if not text.strip():
         return ()

@@ -1,8 +1,8 @@
-"""ASGI middleware that bounds the bytes of requests and counts those of their answers.
+"""ASGI middleware that counts the bytes of requests and their answers against a budget.
 
-An answer that finds no room is replaced by a refusal if the request changed nothing: its operation
-only reads, or it is a dry run. An answer that reports a change is sent even without room, and so is
-an answer no larger than one piece, since a refusal would take as much.
+If an answer does not fit and the request changed nothing (its operation only reads, or it is a dry
+run), a refusal is sent instead. An answer that reports a change is sent even over the budget, and
+so is an answer of at most one piece, since a refusal is as large.
 """
 
 import logging
@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 class FlowControl:
-    """ASGI middleware that gives each request its reservation and counts the bytes of its answer."""
+    """ASGI middleware that gives each request a reservation and counts the bytes of its answer."""
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:
         self._app = app
         self._budget = budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and release everything that it holds at its end."""
+        """Pass the request on, and release everything that it holds when it ends."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
@@ -42,17 +42,17 @@ class FlowControl:
 
 
 def may_be_refused(context: RequestContext) -> bool:
-    """Return whether a request changes nothing, so that the client can safely send it again."""
+    """Return whether a request changes nothing, so that the client can safely retry it."""
     if context.operation is None or context.operation.reads:
         return True
     return context.reservation.changes_nothing
 
 
 class _Counted(msgspec.Struct, eq=False):
-    """A wrapper of `send` that holds the bytes of an answer: a whole one at its start, else piece by piece.
+    """Wraps `send` to count an answer's bytes: at its start if its length is known, else per piece.
 
-    The start of an answer in pieces is delayed until its first piece, so that it can still be refused.
-    If a later piece finds no room, TooManyBytes is raised to its sender.
+    The start of a streamed answer is delayed until its first piece, so that it can still be
+    refused. If a later piece does not fit, TooManyBytes is raised to its sender.
     """
 
     scope: HTTPScope
@@ -76,7 +76,7 @@ class _Counted(msgspec.Struct, eq=False):
             await self._go_on(message)
 
     async def _begin(self, count: int, *, more: bool) -> None:
-        """Send the start if there is room for the body that follows, or a refusal instead."""
+        """Send the start if the first part of the body fits, or a refusal otherwise."""
         assert self.start is not None
         try:
             self._hold(count)
@@ -113,7 +113,7 @@ class _Counted(msgspec.Struct, eq=False):
         self.context.reservation.hold_answer(count, may_be_refused=may_be_refused(self.context))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
-        """Send a body in pieces, since a server would buffer a whole one for a client that never reads it."""
+        """Send a body in pieces, so that no server buffers all of it for a stalled client."""
         if self.context.reservation.keeps_room:
             self.kept = max(self.kept, len(body))
         for start in range(0, len(body) or 1, PIECE_BYTES):

@@ -41,7 +41,7 @@ class Rendered(msgspec.Struct, frozen=True, array_like=True):
     etag: str | None = None
     warning: str | None = None
     minimal: bool = False
-    """Whether it was shortened as the client prefers."""
+    """Whether the answer was shortened because the client prefers minimal answers."""
 
 
 def as_replayed(response: Response[bytes]) -> Response[bytes]:
@@ -53,7 +53,7 @@ def as_replayed(response: Response[bytes]) -> Response[bytes]:
 def idempotency_of(
     request: ApiRequest, key: str, body: bytes, render: Callable[[A], Rendered], chunk: int
 ) -> Idempotency[A]:
-    """Return the request's key as the scheduler needs it.
+    """Build the scheduler's idempotency record from the request's key.
 
     Raises:
         MalformedRequest: the key is empty, too long, or not printable ASCII.
@@ -70,7 +70,10 @@ def idempotency_of(
 
 
 def _hash(request: ApiRequest, body: bytes) -> bytes:
-    """Hash everything that defines the request, equally in every worker; each part is preceded by its length."""
+    """Hash everything that defines the request, with the same result in every worker.
+
+    Each part is preceded by its length, so that different parts never join to the same bytes.
+    """
     scope = request.scope
     principal = context_of(scope).principal
     texts = (

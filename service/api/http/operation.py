@@ -1,7 +1,7 @@
-"""The type with which each handler declares its operation.
+"""Declarations of operations: each handler states what it accepts and answers.
 
-Requests are checked against the declaration (access, media types, body limit, query parameters), and
-the OpenAPI document is made from it, so the two cannot drift apart.
+Requests are checked against the declaration (access, media types, body limit, query parameters),
+and the OpenAPI document is generated from it, so the two cannot diverge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,18 @@ APPLY_YAML = "application/apply-patch+yaml"
 APPLY_JSON = "application/apply-patch+json"
 
 WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
-"""A number in a query or a header."""
+"""A nonnegative integer in a query or header."""
 
 DNSLabel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-"""A name of at most 63 characters, as clusters and namespaces have them (RFC 1123)."""
+"""A name of at most 63 characters, as required for clusters and namespaces (RFC 1123)."""
 
 EntityTags = Annotated[
     str, msgspec.Meta(pattern=r'^\s*(\*|(W/)?"[!#-~]*"(\s*,\s*(W/)?"[!#-~]*")*)\s*$')
 ]
-"""The value of If-Match and If-None-Match: `*`, or quoted tags."""
+"""The value of If-Match or If-None-Match: `*`, or quoted tags."""
 
 PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
-"""Headers that make a write conditional; a write is refused if its operation does not declare them."""
+"""Headers that make a write conditional; operations that do not declare them refuse them."""
 UNHONORED = "unhonored"
 """The key in a handler's `opt` for preconditions that its operation does not declare, as bytes."""
 
@@ -40,7 +40,7 @@ BodyLimit = Literal["body", "placements", "simulations", "apply"]
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A query parameter or header; `type` is the type of its text."""
+    """A query parameter or header; `type` is the type of its value."""
 
     name: str
     description: str
@@ -64,16 +64,16 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     types: Mapping[str, Any]
     description: str
     example: Any = None
-    """Shown for each JSON media type, or for text if it is text."""
+    """The example for each JSON media type, or for text types if it is a string."""
     examples: Mapping[str, Any] = {}
-    """Examples for single media types."""
+    """Examples by media type."""
     named: Mapping[str, Any] = {}
-    """Named examples, used instead of `example` if one does not show everything; the most common comes first."""
+    """Named examples, used instead of `example` if one is not enough, the most common first."""
     required: bool = True
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation of the API."""
+    """An operation of the API, as its handler declares it."""
 
     id: str
     access: Access
@@ -85,36 +85,40 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
     reads: bool = False
-    """Whether no request ever changes anything, so that an answer may be refused for lack of room."""
+    """Whether the operation never changes anything, so that its answers may be refused."""
     tagged: bool = False
-    """Whether answers have an entity tag although they are not about a cluster; those about one always do."""
+    """Whether answers that are not about a cluster have an entity tag; those about one always
+    do.
+    """
     decided: bool = False
-    """Whether the operation needs the cluster's replica and is forwarded to the worker that has it (P19)."""
+    """Whether the operation needs the cluster's replica, on whichever worker has it (protocol rule
+    P19).
+    """
     decided_with: Sequence[frozenset[str]] = ()
-    """Sets of query parameters; a request with all parameters of one set needs the replica too."""
+    """Sets of query parameters; a request with all parameters of any set needs the replica too."""
     warns: bool = False
-    """Whether the operation reads manifests or acts on stored ones, so that answers may have warnings."""
+    """Whether answers may have warnings about manifests in the request or stored objects."""
     minimal: bool = False
     """Whether `Prefer: return=minimal` shortens answers."""
     keeps_unknown: Sequence[Any] = ()
     """Types in bodies whose unknown fields are kept or ignored, as in Kubernetes' own objects."""
     components: Mapping[str, Any] = {}
-    """Types or schemas, by name, that bodies refer to although msgspec has no type for them."""
+    """Types or schemas, by name, that bodies refer to although no msgspec type contains them."""
     problems: Sequence[str] = ()
-    """Problem codes of this operation, in addition to those that every operation has."""
+    """Problem codes of this operation, in addition to those common to all operations."""
 
     def names(self, place: Literal["query", "header"]) -> frozenset[str]:
-        """Return the names of the parameters in one place."""
+        """Return the names of the parameters in the query or in the headers."""
         return frozenset(p.name for p in self.parameters if p.place == place)
 
 
 def as_ndjson(*values: Mapping[str, Any]) -> str:
-    """Return values as NDJSON, for examples."""
+    """Encode values as NDJSON, for examples."""
     return msgspec.json.Encoder().encode_lines(values).decode()
 
 
 def described(operation: Operation) -> dict[str, Any]:
-    """Return the `opt` of a Litestar handler for an operation."""
+    """Build the `opt` of a Litestar handler from its operation."""
     honored = operation.names("header")
     unhonored = frozenset(name.lower().encode() for name in PRECONDITIONS if name not in honored)
     return {"operation": operation, UNHONORED: unhonored, **declared(operation.access)}

@@ -13,28 +13,28 @@ _Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
 
 
 class Continue(msgspec.Struct, frozen=True, array_like=True):
-    """The position where a list continues: after a namespace and name, at the first page's revision."""
+    """The position where a list continues: after a namespace and name."""
 
     list: Annotated[str, msgspec.Meta(max_length=400)]
-    """The list that the position belongs to: its cluster, its kind, and its namespace if it has only one."""
+    """The list of the position: its cluster, its kind, and its namespace if it has only one."""
     revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     namespace: _Key
     name: _Key
     is_past: bool = False
-    """Whether all pages are as of that revision rather than of the present."""
+    """Whether the pages show the list at that revision instead of its current state."""
     value: Annotated[str, msgspec.Meta(max_length=253)] | int | None = None
-    """The value that the last object was sorted by, in a sorted list."""
+    """The value that the page's last object was sorted by, in a sorted list."""
 
     def token(self) -> str:
-        """Return the URL-safe text that a client sends back."""
+        """Encode the position as URL-safe text for the client to send back."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
 
 def parse_continue(token: str, of_list: str) -> Continue:
-    """Return the position that a token of the list `of_list` stands for.
+    """Decode a token of the list `of_list` to its position.
 
     Raises:
-        MalformedRequest: the token is not one that this list gave out.
+        MalformedRequest: the token is invalid, or belongs to another list.
     """
     try:
         padded = token.encode("ascii") + b"=" * (-len(token) % 4)
@@ -48,10 +48,10 @@ def parse_continue(token: str, of_list: str) -> Continue:
 
 
 def past_revision(parameters: Mapping[str, str], start: Continue | None) -> int | None:
-    """Return the past revision that a list or its earlier pages ask for, or None for the present.
+    """Return the past revision requested for a list or its earlier pages, or None for the present.
 
     Raises:
-        MalformedRequest: `revision` is not that of the pages before.
+        MalformedRequest: `revision` differs from that of the earlier pages.
     """
     asked = number(parameters, "revision")
     if start is None:

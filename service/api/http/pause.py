@@ -1,15 +1,15 @@
-"""Let other requests proceed while one request has much to do."""
+"""Let other requests proceed during long work for one request."""
 
 import asyncio
 
 SLICE_SECONDS = 0.002
-"""How long a request occupies the event loop before it pauses, by default."""
+"""The default number of seconds that a request occupies the event loop before it pauses."""
 
 
 class Pause:
-    """Pauses between the items of one request, whenever a slice of time is over.
+    """Pauses between the items of one request after each slice of time.
 
-    If `seconds` is 0, a pause lets every other task run once.
+    With `pause_seconds` 0, a pause lets every other task run once.
     """
 
     def __init__(self, slice_seconds: float = SLICE_SECONDS, pause_seconds: float = 0) -> None:
@@ -19,7 +19,7 @@ class Pause:
         self._end = self._time() + slice_seconds
 
     async def after_some(self) -> None:
-        """Pause if enough time has passed; call this between items."""
+        """Pause if the current time slice is over; call this between items."""
         if self._time() >= self._end:
             await asyncio.sleep(self._pause_seconds)
             self._end = self._time() + self._slice_seconds

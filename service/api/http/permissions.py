@@ -1,4 +1,4 @@
-"""Each operation declares who may call it, and each request is checked against that."""
+"""Access control: each operation declares its required permissions, and requests are checked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,27 +14,30 @@ from service.model.core.errors import Forbidden
 from service.scheduler.protocol.callers import Caller
 
 ACCESS = "access"
-"""The key of a handler's `opt` under which it declares who may call it."""
+"""The key in a handler's `opt` for its declared access."""
 
 NOT_KNOWN = "Send `Authorization: Bearer <token>` with a token of this server."
-"""The answer to a caller without credentials."""
+"""The error message for a caller without credentials."""
 
 
 class Public(msgspec.Struct, frozen=True):
-    """Anyone may call the operation, without credentials."""
+    """Allows anyone to call the operation, without credentials."""
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """The caller needs the verb on the whole cluster in the path, or on any cluster if the path names none."""
+    """Requires the verb on the whole cluster in the path.
+
+    If the path names no cluster, having the verb on any cluster suffices.
+    """
 
     verb: Verb
 
 
 class Namespaced(msgspec.Struct, frozen=True):
-    """The caller needs the verb in the namespace in the path.
+    """Requires the verb in the namespace in the path.
 
-    If the path names none, the verb in any namespace suffices here, and the handler checks the
-    namespace of each object.
+    If the path names none, having the verb in any namespace suffices for this check, and the
+    handler checks the namespace of each object.
     """
 
     verb: Verb
@@ -43,14 +46,14 @@ class Namespaced(msgspec.Struct, frozen=True):
 
 
 class Admin(msgspec.Struct, frozen=True):
-    """The caller must be an admin."""
+    """Requires the caller to be an admin."""
 
 
 Access = Public | Cluster | Namespaced | Admin
 
 
 def declared(access: Access) -> dict[str, Any]:
-    """Return the `opt` of a Litestar handler that declares who may call it."""
+    """Build the `opt` of a Litestar handler from its required access."""
     return {ACCESS: access}
 
 
@@ -67,10 +70,10 @@ def access_of(handler: BaseRouteHandler) -> Access:
 
 
 def require_declarations(routes: Iterable[BaseRoute]) -> None:
-    """Check that every route declares who may call it.
+    """Check that every route declares its access.
 
     Raises:
-        ImproperlyConfiguredException: a route does not.
+        ImproperlyConfiguredException: a route declares none.
     """
     for route in routes:
         if isinstance(route, HTTPRoute):
@@ -87,10 +90,11 @@ def require_declarations(routes: Iterable[BaseRoute]) -> None:
 def require(principal: Principal, verb: Verb, cluster: str, namespace: str | None) -> None:
     """Check that a principal has a verb in a namespace of a cluster.
 
-    If `namespace` is None, it must have the verb in all of the cluster, also outside of namespaces.
+    If `namespace` is None, the principal must have the verb on the whole cluster, including objects
+    outside namespaces.
 
     Raises:
-        Forbidden: it does not have the verb there.
+        Forbidden: the principal does not have the verb there.
     """
     require_any(principal, (verb,), cluster, namespace)
 
@@ -98,20 +102,20 @@ def require(principal: Principal, verb: Verb, cluster: str, namespace: str | Non
 def require_any(
     principal: Principal, verbs: Sequence[Verb], cluster: str, namespace: str | None
 ) -> None:
-    """Check that a principal has at least one of several verbs, in the sense of `require`.
+    """Check that a principal has at least one of several verbs, as in `require`.
 
     Raises:
-        Forbidden: it has none of them there.
+        Forbidden: the principal has none of them there.
     """
     if not any(principal.may(verb, cluster, namespace) for verb in verbs):
         raise Forbidden(_told(principal, verbs, cluster, namespace))
 
 
 def require_for(caller: Caller, verbs: Sequence[Verb], namespace: str | None, place: str) -> None:
-    """Check that a caller may do what one part of a body asks for, in the sense of `require_any`.
+    """Check that a caller has one of the verbs that a part of a body requires, as in `require_any`.
 
     Raises:
-        Forbidden: it has none of the verbs there; the error names the `place` in the body.
+        Forbidden: the caller has none of them there; the error names the `place` in the body.
     """
     try:
         require_any(caller.principal, verbs, caller.cluster, namespace)
@@ -120,11 +124,11 @@ def require_for(caller: Caller, verbs: Sequence[Verb], namespace: str | None, pl
 
 
 def check_access(access: Access, principal: Principal | None, path: Mapping[str, Any]) -> None:
-    """Check that a caller may call an operation; `path` has the parameters of the request's path.
+    """Check that a caller may call an operation; `path` contains the request's path parameters.
 
     Raises:
-        Unauthorized: the caller is not known.
-        Forbidden: it may not call the operation there.
+        Unauthorized: the caller is unknown.
+        Forbidden: the caller may not call the operation there.
     """
     if isinstance(access, Public):
         return

@@ -1,4 +1,4 @@
-"""`Prefer: return=minimal` (RFC 7240): answers to writes without what the client sent."""
+"""`Prefer: return=minimal` (RFC 7240): answers to writes that omit what the client sent."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=LineResult | DeletionResult)
 
 
 class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The metadata that the server sets on an object."""
+    """The metadata that the server sets, and the object's name."""
 
     name: str
     namespace: str = ""
@@ -28,7 +28,7 @@ class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _Partial(msgspec.Struct, rename="camel"):
-    """An object with nothing but its metadata, as Kubernetes' PartialObjectMetadata."""
+    """An object reduced to its metadata, like Kubernetes' PartialObjectMetadata."""
 
     api_version: str
     kind: str
@@ -45,7 +45,7 @@ def prefers_minimal(request: ApiRequest) -> bool:
 
 
 def _asks(header: bytes) -> bool:
-    """Return whether one header, a list whose items may have parameters, names the preference."""
+    """Return whether one `Prefer` header, a list with parameters, asks for minimal answers."""
     for each in header.decode("latin-1").lower().split(","):
         name, _, value = each.partition(";")[0].partition("=")
         if (name.strip(), value.strip().strip('"')) == ("return", "minimal"):
@@ -54,12 +54,12 @@ def _asks(header: bytes) -> bool:
 
 
 def minimal_object(body: bytes) -> bytes:
-    """Reduce an encoded object to its type, name, uid, and times."""
+    """Reduce an encoded object to its type, name, uid, and timestamps."""
     return _encoder.encode(_decoder.decode(body))
 
 
 def minimal_results(results: Sequence[R]) -> list[R]:
-    """Return only results that are not plain successes."""
+    """Drop plain successes from the results."""
     return [each for each in results if each.result not in _DONE or _tells_more(each)]
 
 

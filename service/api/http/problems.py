@@ -1,7 +1,7 @@
-"""Problem documents (RFC 9457), made from errors by one table of codes.
+"""Problem documents (RFC 9457), built from errors with one table of codes.
 
-Errors of the model say what is wrong; only this module gives them a status. Errors of HTTP itself
-are declared here too.
+Errors of the model describe what is wrong; only this module maps them to HTTP statuses. Errors
+specific to HTTP are declared here too.
 """
 
 # ruff: noqa: N818 - the names are the codes that clients see
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class MalformedRequest(MoorageError):
-    """The request breaks HTTP, or a header or query parameter cannot be parsed."""
+    """The request violates HTTP, or a header or query parameter cannot be parsed."""
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
         super().__init__(detail)
@@ -41,7 +41,7 @@ class Unauthorized(MoorageError):
 
 
 class CrossOriginRequest(MoorageError):
-    """A browser sent the request for a page of another origin."""
+    """A browser sent the request on behalf of a page from another origin."""
 
 
 class MisdirectedRequest(MoorageError):
@@ -49,15 +49,15 @@ class MisdirectedRequest(MoorageError):
 
 
 class GrantsChanged(MoorageError):
-    """A watcher may read other namespaces than when the watch began."""
+    """The namespaces that a watcher may read changed after the watch began."""
 
 
 class NoSuchPath(MoorageError):
-    """Nothing is served at this path."""
+    """No operation or page exists at this path."""
 
 
 class MethodNotAllowed(MoorageError):
-    """The path exists, but not with this method."""
+    """The path exists, but does not support this method."""
 
 
 class BodyTimeout(MoorageError):
@@ -65,11 +65,11 @@ class BodyTimeout(MoorageError):
 
 
 class BodyTooLarge(MoorageError):
-    """The body is over the operation's limit."""
+    """The body exceeds the operation's limit."""
 
 
 class URLTooLong(MoorageError):
-    """The request target is over the limit."""
+    """The request target exceeds the limit."""
 
 
 class UnsupportedMediaType(MoorageError):
@@ -77,35 +77,35 @@ class UnsupportedMediaType(MoorageError):
 
 
 class HeadersTooLarge(MoorageError):
-    """The request's headers are over the limit."""
+    """The request's headers exceed the limit."""
 
 
 class TooManyBytes(Unavailable):
-    """The server already holds the maximum of bytes of bodies and answers."""
+    """The process already holds the maximum number of bytes of bodies and answers."""
 
 
 class TooManyRequests(Unavailable):
-    """A principal exceeds its rate."""
+    """A principal exceeds its request rate."""
 
 
 class TooManyFailures(Unavailable):
-    """An address sends wrong tokens too often."""
+    """An address has sent too many invalid tokens."""
 
 
 class RevisionNotReached(Unavailable):
-    """The cluster has not reached the revision that `minRevision` names."""
+    """The cluster has not reached the revision requested with `minRevision`."""
 
 
 class IdentityProviderUnavailable(Unavailable):
-    """An identity provider's signing keys cannot be fetched."""
+    """The signing keys of an identity provider cannot be fetched."""
 
 
 class ReplicaLags(Unavailable):
-    """A replica of this process is too far behind its log."""
+    """A replica in this process is too far behind its log."""
 
 
 class ProblemKind(NamedTuple):
-    """How a code is answered; `meaning` is the text of its page `/errors/<code>`."""
+    """The status, title, and meaning of a code; `meaning` is the text of `/errors/<code>`."""
 
     status: int
     title: str
@@ -453,7 +453,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
 
 
 FIELD_PROBLEMS_MAX = 100
-"""The most wrong fields that an answer lists; `detail` has their total."""
+"""The maximum number of field errors in an answer; `detail` states their total."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -480,30 +480,34 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def headers_of(code: str) -> Sequence[str]:
-    """Return the names of headers that the answer of a problem has in addition to the usual ones."""
+    """Return the names of the headers that a problem's answer has in addition to the usual ones."""
     if code == "Unauthorized":
         return ("WWW-Authenticate",)
     return ("Retry-After",) if code in _RETRIED else ()
 
 
 def _codes_below(error: type[MoorageError]) -> set[str]:
-    """Return the codes of an error and of its subclasses."""
+    """Return the names of an error class and of its subclasses, which are their codes."""
     return {error.__name__}.union(*map(_codes_below, error.__subclasses__()))
 
 
 _RETRIED = frozenset({"IdempotencyKeyInProgress", "EvictionBlocked", *_codes_below(Unavailable)})
-"""Codes of problems whose answers say when to retry."""
+"""Codes of problems whose answers have a `Retry-After` header."""
 
 
 def code_of(error: MoorageError) -> str:
-    """Return the code that clients see; for a denial its reason, if that has a page."""
+    """Return the code that clients see.
+
+    This is a denial's reason if that is a code, or else the nearest class of the error that is one,
+    or `Internal`.
+    """
     if isinstance(error, Denied) and error.reason in PROBLEMS:
         return error.reason
     return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
 
 
 def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
-    """Return an error's problem document for the request path `instance`."""
+    """Build an error's problem document for the request path `instance`."""
     code = code_of(error)
     kind = PROBLEMS[code]
     return Problem(
@@ -522,7 +526,7 @@ def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
 def encode_problem(
     error: MoorageError, instance: str, request_id: str
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Return status, body, and extra headers of an error's answer."""
+    """Return the status, body, and extra headers of an error's answer."""
     problem = problem_of(error, instance, request_id)
     return problem.status, msgspec.json.encode(problem), _headers(error, problem.status)
 
@@ -551,14 +555,15 @@ def _reasons(error: MoorageError) -> dict[str, list[str]] | None:
 
 def _headers(error: MoorageError, status: int) -> dict[str, str]:
     if isinstance(error, TooManyBytes):
-        # The rest of the body, if it has one, is still on its way, as with 408 and 413 below.
+        # The rest of a body may still arrive, as with 408 and 413 below.
         return {"retry-after": str(error.retry_after), "connection": "close"}
     if isinstance(error, Unavailable | EvictionBlocked):
         return {"retry-after": str(error.retry_after)}
     if isinstance(error, Unauthorized):
         return {"www-authenticate": "Bearer"}
     if status in {408, 413}:
-        # The rest of the body is still on its way: nothing else can be read from the connection.
+        # The rest of the body is still arriving, so no other request can be read from the
+        # connection.
         return {"connection": "close"}
     if code_of(error) == "IdempotencyKeyInProgress":
         return {"retry-after": "1"}

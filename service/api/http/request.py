@@ -13,7 +13,7 @@ from service.api.http.problems import MalformedRequest, UnsupportedMediaType
 from service.model.core.errors import FieldError
 
 WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
-"""Methods that may change something; preconditions of reads can safely be ignored."""
+"""Methods that may change something; preconditions of other methods can safely be ignored."""
 
 _ENTITY_TAG = re.compile(r'(W/)?"([!#-~]*)"')
 
@@ -26,9 +26,10 @@ def operation_of(request: ApiRequest) -> Operation:
 
 
 def header(request: ApiRequest, name: str) -> str | None:
-    """Return the first header with this lower-case name, or None.
+    """Return the value of the first header with this lower-case name, or None.
 
-    Litestar's own view of headers decodes and indexes all of them, although only two or three are needed.
+    Litestar's header mapping decodes and indexes all headers, although only two or three are
+    needed.
     """
     wanted = name.encode()
     for given, value in request.scope["headers"]:
@@ -38,10 +39,10 @@ def header(request: ApiRequest, name: str) -> str | None:
 
 
 def media_type(request: ApiRequest) -> str:
-    """Return the body's media type, which the operation must accept; JSON if an optional body has none.
+    """Return the media type of the body, or JSON if an optional body has no Content-Type.
 
     A Content-Type is required because a web page can make a browser send a body without one to any
-    server, but not a body declared as JSON unless that server agrees.
+    server, but a body declared as JSON only to a server that allows it.
 
     Raises:
         UnsupportedMediaType: the operation does not accept this Content-Type, charset, or
@@ -76,10 +77,10 @@ def _taken(operation: Operation) -> str:
 def query(request: ApiRequest) -> Mapping[str, str]:
     """Return the query parameters; each must be declared by the operation and occur at most once.
 
-    A misspelled parameter is refused, not ignored: `?dryrun=true` must not write.
+    A misspelled parameter is refused instead of ignored: `?dryrun=true` must not write.
 
     Raises:
-        MalformedRequest: a parameter is unknown, repeated, or not UTF-8.
+        MalformedRequest: a parameter is unknown or repeated, or the query is not valid UTF-8.
     """
     if not (raw := request.scope["query_string"]):
         return {}
@@ -97,7 +98,7 @@ def query(request: ApiRequest) -> Mapping[str, str]:
 
 
 def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
-    """Return a query parameter as an integer from `least` to 2**63 - 1, or None if absent."""
+    """Return a query parameter as an integer from `least` to 10**18 - 1, or None if absent."""
     text = parameters.get(name)
     if text is None:
         return None
@@ -115,7 +116,7 @@ def flag(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def integer_header(request: ApiRequest, name: str, *, default: int | None) -> int | None:
-    """Return a header as an integer from 0 to 2**63 - 1; `default` if absent or empty."""
+    """Return a header as an integer from 0 to 10**18 - 1, or `default` if it is absent or empty."""
     text = (header(request, name) or "").strip()
     if not text:
         return default
@@ -125,7 +126,7 @@ def integer_header(request: ApiRequest, name: str, *, default: int | None) -> in
 
 
 def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
-    """Return the error for a query parameter that cannot be parsed."""
+    """Return the error for an invalid query parameter."""
     errors = [FieldError(name, message, value[:200])]
     return MalformedRequest(f"Query parameter {name}: {message}.", errors)
 
@@ -133,8 +134,9 @@ def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
 def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
     """Return the tags of an If-Match or If-None-Match without quotes; `("*",)` matches any tag.
 
-    If-Match compares strongly (RFC 9110): a weak tag matches nothing and is dropped. The quoted `"*"` is
-    dropped too: it is a tag like any other, which the server never gives.
+    Unless `weak` is set, weak tags are dropped, because If-Match compares strongly (RFC 9110) and a
+    weak tag never matches. The quoted `"*"` is also dropped: it is an ordinary tag that the server
+    never assigns.
 
     Raises:
         MalformedRequest: the header is not a list of entity tags.

@@ -25,9 +25,9 @@ from service.model.log.commit import ObjectRow
 from service.model.registry.manifests import with_resource_version
 
 WARNING_LENGTH_MAX = 256
-"""The most characters of one warning in the header; the body has all of them."""
+"""The maximum length in characters of one warning in the header; the body has the full text."""
 WARNINGS_LENGTH_MAX = 4 * 1024
-"""The maximum length of the header with all warnings; the rest are only in the body."""
+"""The maximum length in characters of the warning header; further warnings are only in the body."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +38,13 @@ Warnings = Sequence[FieldWarning] | msgspec.UnsetType
 
 
 def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
-    """Return the headers of every answer about a cluster: its head and the answer's entity tag."""
+    """Return the headers of an answer about a cluster: its revision and optional entity tag."""
     headers = {"moorage-revision": str(revision)}
     return headers if etag is None else {**headers, "etag": etag}
 
 
 def warning_header(warnings: Warnings) -> str | None:
-    """Return the `Warning` header as Kubernetes writes it, or None without warnings."""
+    """Return the `Warning` header in Kubernetes' format, or None without warnings."""
     told, length = list[str](), 0
     for each in warnings or ():
         text = _UNQUOTABLE.sub("?", f"{each.field} {each.message}".strip())[:WARNING_LENGTH_MAX]
@@ -71,7 +71,7 @@ def json_response(
     etag: str | None = None,
     warning: str | None = None,
 ) -> Response[bytes]:
-    """Return an answer about a cluster whose body is JSON already."""
+    """Return an answer about a cluster with a body that is already encoded."""
     headers = revision_headers(revision, etag)
     if warning is not None:
         headers["warning"] = warning
@@ -91,7 +91,7 @@ def object_response(
     status: int = 200,
     warnings: Warnings = msgspec.UNSET,
 ) -> Response[bytes]:
-    """Return a stored object; `body` is its manifest without the resourceVersion."""
+    """Return an answer with a stored object; `body` is its manifest without the resourceVersion."""
     return json_response(
         with_warnings(with_resource_version(body, resource_version), warnings),
         revision,
@@ -104,7 +104,7 @@ def object_response(
 def dry_response(
     body: bytes, revision: int, *, status: int, warnings: Warnings = msgspec.UNSET
 ) -> Response[bytes]:
-    """Return an object as it would be stored, without resourceVersion and entity tag."""
+    """Return a dry run's answer: the object as it would be stored, without a resourceVersion."""
     warning = warning_header(warnings)
     return json_response(with_warnings(body, warnings), revision, status=status, warning=warning)
 
@@ -115,7 +115,7 @@ def tag_of(resource_version: int) -> str:
 
 
 def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[bytes] | None:
-    """Return a 304 if the client's If-None-Match has this tag, or None."""
+    """Return a 304 if the client's If-None-Match matches this tag, or None."""
     known = if_none_match(request)
     if known is None:
         return None
@@ -125,13 +125,13 @@ def not_modified(request: ApiRequest, etag: str, revision: int) -> Response[byte
 
 
 def items(rows: Iterable[ObjectRow], chosen: ChosenFields | None = None) -> bytes:
-    """Return objects joined as in a JSON array, each reduced to the chosen fields."""
+    """Encode objects as the comma-separated items of a JSON array, reduced to the chosen fields."""
     whole = (with_resource_version(row.body, row.revision) for row in rows)
     return b",".join(whole if chosen is None else map(chosen.of, whole))
 
 
 def list_end(unreadable: Sequence[ObjectRow]) -> bytes:
-    """Return the end of a list, which names omitted objects."""
+    """Return the end of an encoded list, which names objects that were omitted as unreadable."""
     if not unreadable:
         return b"]}"
     names = [f"{row.namespace}/{row.name}" if row.namespace else row.name for row in unreadable]
@@ -149,11 +149,11 @@ def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
 
 
 class Streamed(Response[None]):
-    """An answer of unknown length, which is sent in pieces.
+    """An answer of unknown length that is sent in pieces.
 
-    Litestar's own `Stream` reads from a client to notice that it disconnects, and so would swallow a
-    request body that is still arriving. This class reads only with `ends_with_client`, for requests
-    without a body whose pieces may take long.
+    Litestar's own `Stream` reads from the client to detect a disconnect, and would thereby swallow
+    a request body that is still arriving. This class only reads if `ends_with_client` is set, which
+    is meant for requests without a body and with long pauses between pieces.
     """
 
     def __init__(
@@ -196,9 +196,9 @@ class _StreamedResponse(ASGIResponse):
 
     @override
     async def send_body(self, send: Send, receive: Receive) -> None:
-        """Send the pieces as they come.
+        """Send the pieces as they are produced.
 
-        The answer is cut off if its reader is too slow or a piece finds no room.
+        The answer is cut off if its reader is too slow or a piece does not fit the byte budget.
         """
         if not self._ends_with_client:
             await self._send_pieces(send)
@@ -228,6 +228,6 @@ async def _send(send: Send, piece: bytes, *, more: bool) -> None:
 
 
 async def _left(receive: Receive) -> None:
-    """Return once the client has disconnected."""
+    """Wait until the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,8 +1,8 @@
 """The query parameter `fields`, which selects parts of objects.
 
 Objects are decoded to a type that has only these parts, so that all others are skipped. Paths are
-dotted as in the manifest; a backslash before a dot makes it part of a name, as in kubectl. In a list
-a path applies to each item.
+dotted as in the manifest; as in kubectl, a backslash makes the following dot part of a name. A path
+through a list applies to each of its items.
 """
 
 import re
@@ -20,20 +20,20 @@ from service.api.http.request import operation_of, wrong_parameter
 from service.model.core.manifest import WARNINGS
 
 FIELD_DEPTH_MAX = 20
-"""The most names in one path."""
+"""The maximum number of names in one path."""
 PARAMETER = "fields"
 
 _Tree: TypeAlias = dict[str, "_Tree | None"]
-"""Names with what is selected below each; None selects all of it."""
+"""Maps each name to the selection below it, or to None if it is selected as a whole."""
 
 _DOT = re.compile(r"(?<!\\)\.")
 _NAME = re.compile(r"[A-Za-z0-9$][A-Za-z0-9$_./-]{0,316}")
 _ALWAYS = ("apiVersion", "kind", "metadata.namespace", "metadata.name")
-"""Fields that identify an object, which are always included."""
+"""Fields that identify an object; they are always included."""
 
 
 class ChosenFields:
-    """A reducer of objects to the selected fields and to those that identify them."""
+    """Reduces objects to the selected fields and the fields that identify them."""
 
     def __init__(self, paths: frozenset[str]) -> None:
         tree: _Tree = {}
@@ -41,7 +41,7 @@ class ChosenFields:
             _grow(tree, _names_of(path))
         self._decoder = msgspec.json.Decoder(_type_of(tree))
         self.tag = sha256(",".join(sorted(paths)).encode()).hexdigest()[:16]
-        """Distinguishes answers with these fields from answers with others."""
+        """A hash of the selected paths, which distinguishes answers with different selections."""
 
     def of(self, body: bytes) -> bytes:
         """Reduce an encoded object to these fields."""
@@ -51,11 +51,11 @@ class ChosenFields:
 def parse_fields(
     request: ApiRequest, parameters: Mapping[str, str], at_most: int
 ) -> ChosenFields | None:
-    """Return the fields that a read asks for, or None for all.
+    """Return the fields that a read selects, or None for all.
 
     Raises:
-        MalformedRequest: a path cannot be read, or names a field that objects of the kind lack, or
-            there are too many.
+        MalformedRequest: a path cannot be parsed or names a field that the kind lacks, or there are
+            too many paths.
     """
     text = parameters.get(PARAMETER)
     if text is None:
@@ -75,9 +75,9 @@ def _chosen(paths: frozenset[str]) -> ChosenFields:
 
 
 def tag_with(tag: str, chosen: ChosenFields | None) -> str:
-    """Return the entity tag of an answer that has only some fields.
+    """Return the entity tag of an answer with only the chosen fields.
 
-    It is weak, so that no If-Match holds with it: what is changed by it has all fields.
+    The tag is weak, so that it never satisfies an If-Match: a change applies to the whole object.
     """
     if chosen is None:
         return tag
@@ -107,7 +107,10 @@ def _check(path: str, shown: Any) -> None:
 
 
 def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more: bool) -> None:
-    """Refuse a name that the type does not know, or knows in another case, unless it keeps unknown names."""
+    """Refuse a name that the type lacks.
+
+    If `may_have_more` is set, only names that differ from a known one in case are refused.
+    """
     near = [each for each in known if each.lower() == name.lower()]
     if may_have_more and not near:
         return
@@ -116,7 +119,7 @@ def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more
 
 
 def _known(shown: Any) -> Mapping[str, Any]:
-    """Return the fields of a declared type, or of a list's items; none if any field is allowed."""
+    """Return the fields of a declared type or of a list's items; empty if any field is allowed."""
     declared = _struct_of(shown)
     if declared is None:
         return {}
@@ -145,7 +148,7 @@ def _names_of(path: str) -> list[str]:
 
 
 def _grow(tree: _Tree, names: list[str]) -> None:
-    """Add a path to the tree, unless it is selected already."""
+    """Add a path to the tree, unless one of its prefixes is selected already."""
     *above, last = names
     for name in above:
         below = tree.setdefault(name, {})
@@ -156,9 +159,9 @@ def _grow(tree: _Tree, names: list[str]) -> None:
 
 
 def _type_of(tree: _Tree) -> Any:
-    """Return a type that decodes the fields of a tree; fields that are selected whole stay bytes.
+    """Return a type that decodes the fields of a tree; fields that are selected whole stay encoded.
 
-    Where a path goes on in what is no object, that is kept.
+    If a path continues below a value that is not an object, the value is kept.
     """
     fields: list[tuple[str, Any, Any]] = []
     names: dict[str, str] = {}

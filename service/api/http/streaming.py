@@ -10,14 +10,14 @@ from litestar.types import Send
 UNBUFFERED = b"x-accel-buffering"
 """The header that tells proxies and our compression not to buffer an endless stream."""
 PIECE_BYTES = 64 * 1024
-"""About how many bytes are sent at once; each piece has its own time limit."""
+"""The size in bytes of the pieces in which answers are sent; each piece has its own time limit."""
 READER_SECONDS_MAX = 10.0
-"""How long a client may leave a piece unread before it is disconnected."""
+"""The number of seconds that a client may leave a piece unread before it is disconnected."""
 PAGE_BYTES_PER_SECOND_MIN = 64 * 1024
-"""The minimum average speed at which a client reads a page of a watch after READER_SECONDS_MAX.
+"""The minimum average speed at which a client must read a page of a watch.
 
-A page is held as a whole until its last piece is read, so READER_SECONDS_MAX for each piece would be
-too long.
+The client has READER_SECONDS_MAX seconds on top. A page stays in memory until its last piece is
+read, so READER_SECONDS_MAX for each piece would be too long.
 """
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class TooSlow(Exception):  # noqa: N818 - a fact, not a failure
 
 
 class PageReader:
-    """The client that reads a page of a watch, and the time it has taken."""
+    """Tracks how long a client takes to read a page of a watch."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -39,10 +39,10 @@ class PageReader:
 
     @contextmanager
     def reading(self, count: int) -> Iterator[None]:
-        """Measure how long the client takes for `count` bytes.
+        """Measure how long the client takes to read `count` bytes.
 
         Raises:
-            TooSlow: it has taken too long for what it has read of the page.
+            TooSlow: the client has taken too long for the bytes that it has read of the page.
         """
         began = self._monotonic()
         yield
@@ -54,7 +54,7 @@ class PageReader:
 
 
 async def send_piece(send: Send, piece: bytes, *, more: bool) -> None:
-    """Send a part of a body, or raise TooSlow if it is not read in time."""
+    """Send a part of a body, or raise TooSlow if the client does not read it in time."""
     try:
         async with asyncio.timeout(READER_SECONDS_MAX):
             await send({"type": "http.response.body", "body": piece, "more_body": more})

@@ -1,4 +1,4 @@
-"""The part of a process's byte budget that watches hold for pages of the log.
+"""The part of a process's byte budget that watches may hold for pages of the log.
 
 Watches wait if there is no room, and hold nothing while they do.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from service.api.http.streaming import PIECE_BYTES
 
 WATCH_PART = 4
-"""The share of watches in the budget, and of one caller in that share: one in four."""
+"""The divisor for the watches' share of the budget, and for each caller's part of that share."""
 
 
 class Total(Protocol):
@@ -21,20 +21,22 @@ class Total(Protocol):
 
 
 Holder = object
-"""The owner of counted bytes: a caller's name, or a single watch of a caller without a bound."""
+"""The owner of counted bytes: a caller's name, or a single watch of a caller without a limit."""
 
 
 class WatchShare:
-    """A part of the budget for watches, which wait where there is no room: a quarter of it.
+    """The quarter of the budget that is available to watches, which wait if there is no room.
 
-    So watches whose clients do not read leave room for everybody else. Each holder has a part of the
-    share, a quarter, and waits for itself alone beyond that. A page is at least one commit, which may
-    be larger than the part: who holds nothing yet may hold one such page. Towards others a holder
-    counts only up to its part, so nobody keeps them from theirs.
+    Watches whose clients do not read therefore leave room for all other requests. Each holder may
+    use its part, a quarter of the share; a holder that would exceed it waits only for its own
+    watches. A page contains at least one commit, which may be larger than the part, so a holder
+    that holds nothing may hold one such page. When room for others is computed, a holder counts
+    only up to its part, so no holder can keep others from theirs.
 
-    The bound: each holder has at most its part, or one page that goes beyond it. All that is beyond
-    the parts of its holders comes to another share at most, or to one single page. Besides, a watch
-    holds a piece whenever its caller is within its part, as a refusal would take as much.
+    The bound: each holder holds at most its part, or one page that exceeds it. All bytes above the
+    holders' parts add up to at most one more share, or to one single page. In addition, a watch may
+    hold a page of at most one piece whenever its holder is within its part, since a refusal is as
+    large.
     """
 
     def __init__(self, budget: Total) -> None:
@@ -44,19 +46,22 @@ class WatchShare:
         self.held = 0
         """The bytes that all watches hold together."""
         self._counted = 0
-        """The bytes of all watches, each holder's counted up to its part."""
+        """The bytes that all watches hold, counting each holder only up to its part."""
         self._budget = budget
         self._held_by: Counter[Holder] = Counter()
         self.line: deque[_WaitingWatch] = deque()
-        """The watches that wait for room, in order."""
+        """The watches that are waiting for room, in order of arrival."""
 
     @property
     def waiting(self) -> int:
-        """The number of watches that wait for room."""
+        """The number of watches that are waiting for room."""
         return sum(not each.turn.done() for each in self.line)
 
     def has_room(self, holder: Holder, count: int, own: int) -> bool:
-        """Return whether a watch may hold `count` bytes besides its `own`, after all that wait already."""
+        """Return whether a watch that holds `own` bytes may hold `count` more now.
+
+        Watches that are already waiting go first.
+        """
         wish = _Wish(holder, count, own)
         if self._is_above_its_part(wish):
             return False
@@ -68,9 +73,9 @@ class WatchShare:
         return self._admits(wish, ahead)
 
     def _admits(self, wish: "_Wish", ahead: "_Ahead") -> bool:
-        """Return whether a wish fits; if not, later wishes do not take what it waits for."""
+        """Return whether a wish fits; if not, note in `ahead` what it is waiting for."""
         if self._is_above_its_part(wish):
-            return False  # It waits for its own watches alone.
+            return False  # It only waits for its own holder's watches.
         if wish.size <= PIECE_BYTES:
             return True
         if self._goes_beyond(wish) and (ahead.beyond or not self._has_room_beyond(wish)):
@@ -119,7 +124,7 @@ class WatchShare:
         self._budget.in_flight += count
 
     async def wait(self, holder: Holder, count: int, own: int) -> None:
-        """Wait for a turn and for room, then hold `count` more bytes."""
+        """Wait in line until there is room, then hold `count` more bytes."""
         if self.has_room(holder, count, own):
             self.take(holder, count)
             return
@@ -131,11 +136,11 @@ class WatchShare:
             if turn.done() and not turn.cancelled():
                 self.release(holder, count)
             else:
-                self.let_in()  # Those behind it may have waited for it alone.
+                self.let_in()  # Watches behind it may have been waiting only for it.
             raise
 
     def let_in(self) -> None:
-        """Admit waiting watches that fit now, in order."""
+        """Admit the waiting watches that fit now, in order."""
         ahead = _Ahead()
         for each in list(self.line):
             if each.turn.done():
@@ -150,7 +155,7 @@ class _Wish(NamedTuple):
     holder: Holder
     size: int
     own: int
-    """The bytes that the watch holds already."""
+    """The bytes that the watch already holds."""
 
 
 class _WaitingWatch(NamedTuple):
@@ -163,27 +168,27 @@ class _Ahead:
 
     def __init__(self) -> None:
         self.all = False
-        """Whether one of them waits for room in the share."""
+        """Whether one of them is waiting for room in the share."""
         self.beyond = False
-        """Whether one of them waits for room beyond its part."""
+        """Whether one of them is waiting to exceed its holder's part."""
 
 
 class WatchRoom:
-    """The bytes that one watch holds of the share."""
+    """The bytes of the share that one watch holds."""
 
     def __init__(self, share: WatchShare, caller: str | None) -> None:
-        """`caller` is None if the caller's watches have no common bound."""
+        """Start with no bytes; `caller` is None if the caller's watches have no common limit."""
         self._share = share
         self._holder: Holder = self if caller is None else caller
         self._held = 0
 
     def fits(self, count: int) -> bool:
-        """Return whether the watch may hold `count` bytes in total now."""
+        """Return whether the watch may now hold `count` bytes in total."""
         more = count - self._held
         return more <= 0 or self._share.has_room(self._holder, more, self._held)
 
     async def reserve(self, count: int) -> None:
-        """Hold `count` bytes in total, as soon as there is room."""
+        """Hold `count` bytes in total, waiting until there is room."""
         if count > self._held:
             await self._share.wait(self._holder, count - self._held, self._held)
             self._held = count

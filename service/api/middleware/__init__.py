@@ -1,1 +1,1 @@
-"""What happens to a request before Litestar routes it."""
+"""ASGI layers that handle a request before Litestar routes it."""

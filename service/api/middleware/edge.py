@@ -1,6 +1,7 @@
-"""The outermost layer: check a request before it is routed, and complete the headers of each answer.
+"""The outermost layer: checks requests before they are routed, and completes answers' headers.
 
-It is pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
+It is plain ASGI middleware, because it must also see the answers that Litestar produces by itself
+(404, 405).
 """
 
 import logging
@@ -33,19 +34,19 @@ from service.settings import Settings, proxy_networks
 
 _NORMAL_PATH = re.compile(
     rb"/|(?:/"
-    rb"(?!\.{1,2}(?:/|\Z))"  # `.` and `..` lead elsewhere
+    rb"(?!\.{1,2}(?:/|\Z))"  # `.` and `..` point elsewhere
     rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]++"
     rb"|%(?!2D|2E|2F|3[0-9]|4[1-9A-F]|5[0-9A]|5F|6[1-9A-F]|7[0-9A]|7E)[0-9A-F]{2})++)++"
 )
-"""A path as RFC 3986 normalizes it (6.2.2): only what must be percent-encoded is, in upper case.
+"""A path in the normal form of RFC 3986, 6.2.2.
 
-In addition, no segment is empty, and none has an encoded slash. Matching takes time linear in the
-path's length.
+Only characters that must be percent-encoded are, with upper-case digits. In addition, no segment is
+empty, and none contains an encoded slash. Matching takes time linear in the path's length.
 """
 
 REVISION_HEADER = b"moorage-revision"
 LOGGED_PATH_MAX = 500
-"""How many bytes of a path the access log shows."""
+"""The maximum number of bytes of a path shown in the access log."""
 
 _access_log = logging.getLogger("service.access")
 
@@ -61,9 +62,9 @@ _SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
 
 
 class Edge:
-    """ASGI middleware around the whole application."""
+    """The outermost ASGI middleware of the application."""
 
-    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
+    def __init__(  # noqa: PLR0913 - its dependencies, by name
         self,
         app: ASGIApp,
         settings: Settings,
@@ -77,7 +78,7 @@ class Edge:
         new_id: Callable[[], str],
     ) -> None:
         self.app = app
-        """The application that gets each request once it is checked."""
+        """The application that receives each request after the checks."""
         self._compressing = ResponseCompression(app, settings.compressed_bytes_min)
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
@@ -94,7 +95,7 @@ class Edge:
         self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, then pass it on; a request without credentials waits for a slot first."""
+        """Check the request and pass it on; requests without credentials wait for a slot first."""
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
@@ -164,7 +165,7 @@ class Edge:
             self._guard.browsers.check(scope)
 
     def _is_no_browser(self, headers: list[tuple[bytes, bytes]], names: list[bytes]) -> bool:
-        """Return whether a request has one `Host`, known to be this server's, and no header of browsers."""
+        """Return whether a request has a single `Host` of this server and no browser headers."""
         return (
             names.count(b"host") == 1
             and headers[names.index(b"host")][1] in self._guard.browsers.own_hosts
@@ -177,7 +178,7 @@ def _has_credentials(scope: HTTPScope) -> bool:
 
 
 def _check_framing(names: list[bytes]) -> None:
-    """Refuse a body that is framed in two ways, which is how requests are smuggled past proxies.
+    """Refuse a body with ambiguous framing, which can smuggle requests past proxies.
 
     Granian reads the chunks and ignores the length, which is safe; other servers may pass on both.
     """
@@ -188,7 +189,7 @@ def _check_framing(names: list[bytes]) -> None:
 
 
 def _check_path(path: str, raw_path: bytes) -> None:
-    """Refuse a path that is not normalized: it may mean one thing here and another to a proxy."""
+    """Refuse a path that is not normalized, since a proxy might interpret it differently."""
     if not path.isprintable() or "\ufffd" in path:
         raise MalformedRequest("The path has to be printable, percent-encoded UTF-8.")
     if _NORMAL_PATH.fullmatch(raw_path) is None:
@@ -222,10 +223,10 @@ def _printable(path: str) -> str:
 
 
 class _Answer:
-    """A wrapper of `send` that completes the headers of an answer and remembers its status.
+    """Wraps `send` to complete the headers of an answer and record its status.
 
-    An answer about a cluster carries the revision that it was made from. If the handler failed before it
-    knew one, that is the head at the time of answering.
+    An answer about a cluster carries the revision that it was made from. If the handler failed
+    before it knew the revision, the answer carries that of the current head.
     """
 
     def __init__(self, context: RequestContext, send: Send, head_of: HeadOf) -> None:
@@ -257,7 +258,7 @@ class _Answer:
 
 
 def _cluster_of(context: RequestContext) -> str:
-    """Return the cluster that a routed request is about, or "" if there is none or the caller may not read it."""
+    """Return the cluster of a routed request, or "" if there is none that the caller may read."""
     cluster, principal = context.cluster, context.principal
     if not cluster or principal is None or not principal.may_somewhere("read", cluster):
         return ""

@@ -1,4 +1,4 @@
-"""An application that is made within the event loop that serves it."""
+"""A wrapper that defers building an ASGI application to the event loop that serves it."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 
 class LazyApp:
-    """An application that is built at its first event, within the event loop that serves it."""
+    """An ASGI application that is built at its first event, in the event loop that serves it."""
 
     def __init__(self, build: Callable[[], ASGIApp]) -> None:
         self._build = build

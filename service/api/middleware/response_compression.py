@@ -1,7 +1,7 @@
-"""Compress answers for clients that ask for it: ASGI middleware between the edge and the application.
+"""ASGI middleware between edge and application that compresses answers if the client accepts it.
 
-Long pieces are compressed in a thread. Endless streams are sent as they are: their events are small,
-and thousands of streams would each hold the memory of a compressor.
+Long pieces are compressed in a thread. Endless streams are not compressed: their events are small,
+and each of thousands of streams would hold the memory of a compressor.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from service.api.http.context import context_of
 from service.api.http.streaming import UNBUFFERED
 
 AT_ONCE_BYTES_MAX = 8 * 1024
-"""Longer pieces are compressed in a thread; this much takes some tens of microseconds."""
+"""The size above which pieces are compressed in a thread; this much takes tens of microseconds."""
 
 _VARY = (b"vary", b"accept-encoding")
 _TEXTS = (b"application/json", b"application/problem+json", b"application/x-ndjson", b"text/")
@@ -27,14 +27,14 @@ _Header = tuple[bytes, bytes]
 
 
 class ResponseCompression:
-    """Compresses answers of an application that have at least `bytes_min` bytes."""
+    """ASGI middleware that compresses answers of at least `bytes_min` bytes."""
 
     def __init__(self, app: ASGIApp, bytes_min: int) -> None:
         self._app = app
         self._bytes_min = bytes_min
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Pass the request on; clients that do not ask for a coding get the answer as it is."""
+        """Pass the request on, and compress its answer if the client accepts a supported coding."""
         coding = None
         if scope["type"] == ScopeType.HTTP:
             for name, value in scope["headers"]:
@@ -47,7 +47,7 @@ class ResponseCompression:
 
 
 class _Packed:
-    """A wrapper of `send` that holds back the start of an answer until its first bytes."""
+    """Wraps `send` to compress an answer, whose start is held back until its first bytes."""
 
     def __init__(self, send: Send, coding: str, bytes_min: int) -> None:
         self._send = send
@@ -72,7 +72,7 @@ class _Packed:
             and (length is None or int(length) >= self._bytes_min)
             and b"content-encoding" not in given
             and UNBUFFERED not in given
-            # A strong tag names these very bytes; clients send it back to change the object.
+            # A strong tag identifies these exact bytes; clients send it back to change the object.
             and given.get(b"etag", b"W/").startswith(b"W/")
             and _is_text(given.get(b"content-type", b""))
         )

@@ -1,1 +1,1 @@
-"""The OpenAPI document, made from what operations declare."""
+"""The OpenAPI document, generated from the declared operations."""

@@ -1,7 +1,7 @@
-"""Make the OpenAPI 3.1 document from route handlers, their operations, and the types of their bodies.
+"""Generate the OpenAPI 3.1 document from route handlers, their operations, and their body types.
 
-Litestar derives its document from handler signatures, but ours read raw bytes, so the document is made
-from what each handler declares (`service.api.http.operation`).
+Litestar derives its document from handler signatures, but our handlers read raw bytes, so the
+document is generated from what each handler declares (`service.api.http.operation`).
 """
 
 import re
@@ -115,7 +115,7 @@ _OF_CLUSTERS = ("Moorage-Revision", "ETag")
 
 
 def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
-    """Return the document of these handlers; those without an operation are not part of the API."""
+    """Build the document of these handlers, skipping handlers that declare no operation."""
     described = [handler for handler in handlers if "operation" in (handler.opt or {})]
     operations = [_operation_of(handler) for handler in described]
     paths: dict[str, Document] = {}
@@ -137,7 +137,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
 
 
 def kept_types(operations: Iterable[Operation]) -> list[Any]:
-    """Return the types whose unknown fields some operation keeps or ignores."""
+    """Return the types whose unknown fields at least one operation keeps or ignores."""
     return [type_ for operation in operations for type_ in operation.keeps_unknown]
 
 
@@ -196,7 +196,7 @@ def _parameter(parameter: Parameter) -> Document:
 
 
 def _content(body: Body) -> Document:
-    """Return a body's description and content; each media type shows the example in its own form."""
+    """Return a body's description and content, with examples for the media types that they suit."""
     content: dict[str, Document] = {}
     for media_type, type_ in body.types.items():
         content[media_type] = {"schema": reference_to(type_)}
@@ -227,7 +227,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
 
 
 def _codes(operation: Operation, *, in_cluster: bool) -> set[str]:
-    """Return the codes of all problems that an operation can answer."""
+    """Return the codes of all problems that an operation can answer with."""
     codes = {*_EVERYWHERE, *operation.problems}
     codes |= set() if isinstance(operation.access, Public) else _GUARDED
     codes |= set(_WITH_BODY) if operation.request is not None else set()
@@ -293,5 +293,5 @@ def _components(operations: Sequence[Operation]) -> Document:
 
 
 def _told(operations: Sequence[Operation]) -> Sequence[str]:
-    """Return the codes of problems that some operation can answer."""
+    """Return the codes of all problems that at least one operation can answer with."""
     return sorted({code for each in operations for code in _codes(each, in_cluster=True)})

@@ -1,7 +1,7 @@
-"""Pages for people: the operations, and what each problem's code means.
+"""HTML pages: the API reference, and explanations of problem codes and warnings.
 
-The pages have no scripts and load nothing from elsewhere, so they work in a closed network and under the
-strictest content policy.
+The pages have no scripts and load no external resources, so they work on isolated networks and
+under the strictest content security policy.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def docs_page(document: Document) -> str:
 
 @cache
 def problem_page(code: str) -> str:
-    """Return a page that explains one code, or raise KeyError if the code is unknown."""
+    """Return a page that explains a problem code, or raise KeyError if the code is unknown."""
     kind = PROBLEMS[code]
     body = (
         f"<h1>{escape(kind.title)}</h1><p><code>{escape(code)}</code>, status {kind.status}</p>"
@@ -45,7 +45,7 @@ def problem_page(code: str) -> str:
 
 @cache
 def problems_page() -> str:
-    """Return a page with all codes in one table."""
+    """Return a page with all problem codes in one table."""
     rows = "".join(_problem_row(code, kind) for code, kind in PROBLEMS.items())
     head = "<tr><th>Status</th><th>Code</th><th>What it means</th></tr>"
     return _page("Problems", f"<h1>Problems</h1><table>{head}{rows}</table>")
@@ -53,7 +53,7 @@ def problems_page() -> str:
 
 @cache
 def warning_page(code: str) -> str:
-    """Return a page that explains a warning, or raise KeyError if the code is unknown."""
+    """Return a page that explains a warning, or raise KeyError if its code is unknown."""
     kind = WARNINGS[code]
     body = (
         f"<h1>{escape(code)}</h1><p>The field {escape(kind.message)}.</p>"
@@ -172,7 +172,7 @@ def _type(schema: Document) -> str:
 
 
 def _text(text: str) -> str:
-    """Return the text as HTML: escaped, with words between backticks marked as code."""
+    """Return the text as HTML: escaped, with text between backticks marked as code."""
     parts = escape(text).split("`")
     return "".join(
         f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)

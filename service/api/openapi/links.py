@@ -1,4 +1,4 @@
-"""Links from each PUT to the operations that can follow: those on the same path and on paths below it."""
+"""Links from each PUT to the other operations on the same path and on paths below it."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def link_operations(paths: Mapping[str, Document]) -> Document:
 
 
 def _following(paths: Mapping[str, Document], path: str) -> list[Document]:
-    """Return the other operations that need no more than the parameters of this path."""
+    """Return the other operations at or below this path that need only its parameters."""
     return [
         operation
         for other, methods in paths.items()

@@ -1,4 +1,4 @@
-"""An example of each problem document."""
+"""Examples of all problem documents."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,7 +37,7 @@ _ERRORS: Mapping[str, Sequence[FieldError]] = {
         )
     ],
 }
-"""The wrong fields in examples of problems that list fields."""
+"""The field errors in the examples of problems that list fields."""
 _REASONS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "BindingRefused": {"InterPodAffinity": [_UNFIT]},
     "EvictionBlocked": {
@@ -47,7 +47,7 @@ _REASONS: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 
 def example_of(code: str) -> object:
-    """Return the example of one problem, as decoded JSON."""
+    """Return the example of one problem code as decoded JSON."""
     kind = PROBLEMS[code]
     problem = Problem(
         type=f"/errors/{code}",

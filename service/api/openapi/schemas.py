@@ -1,8 +1,8 @@
-"""Make JSON schemas of the API's types, with a description of each field.
+"""Generate JSON schemas of the API's types, with a description of each field.
 
 The description is that of the field's type, or the docstring below the field. It also states the
-field's default: generators of TypeScript would take the keyword `default` for a promise that the field
-is always present, and require it in requests.
+field's default: TypeScript generators would take the keyword `default` to mean that the field is
+always present, and would require it in requests.
 """
 
 import ast
@@ -26,7 +26,7 @@ _OF_EVERY_OBJECT: Mapping[str, str] = {
     "metadata": "Name, labels and identity.",
     "items": "The objects themselves.",
 }
-"""Descriptions of fields that all kinds of objects have, each in a type of its own."""
+"""Descriptions of the fields that all kinds of objects have in common."""
 
 _SHAPES: Mapping[str, Document] = {
     "PlacementResult.explanation": {
@@ -40,14 +40,14 @@ _SHAPES: Mapping[str, Document] = {
         "anyOf": [{"$ref": _PREFIX + "Explanation"}, {"$ref": _PREFIX + "Summary"}]
     },
 }
-"""Schemas of fields without a declared type, because a lower layer fills in one of several types."""
+"""Schemas of fields without a declared type, filled in by a lower layer with one of several."""
 
 
 def _exactly_one(*names: str) -> Document:
     """Return the rule that an object has exactly one of these properties.
 
-    A `oneOf` would be simpler, but generators of clients make a class for each of its parts and lose the
-    properties. All of them leave what is in `not` to validators.
+    A `oneOf` would be simpler, but client generators make a class for each of its alternatives and
+    lose the properties. All of them leave `not` to validators.
     """
     present = [_having(name) for name in names]
     pairs = [_having(*pair) for pair in combinations(names, 2)]
@@ -65,7 +65,7 @@ _RULES: Mapping[str, Document] = {
     },
     "SimulationRequest": _exactly_one("pod", "place"),
 }
-"""Rules across several fields, by the name of their type."""
+"""Rules that span several fields, by the name of their type."""
 
 
 def reference_to(type_: Any) -> Document:
@@ -77,10 +77,10 @@ def reference_to(type_: Any) -> Document:
 def schemas_of(types: Sequence[Any], manifests: Sequence[type[msgspec.Struct]] = ()) -> Document:
     """Return the schemas of these types and of all structs in them, ordered by name.
 
-    Unknown fields of the structs in `manifests` are kept and returned, so their schemas allow other
-    properties: a generated client then keeps these too. Schemas of structs that refuse unknown fields
-    allow none. The schema of an answer says neither, since later versions may add fields that a client
-    need not know.
+    Unknown fields of the structs in `manifests` are kept and returned, so their schemas allow
+    additional properties, and generated clients keep these fields too. Schemas of structs that
+    refuse unknown fields allow none. Schemas of answers say neither, since later versions may add
+    fields that a client need not know.
     """
     _, schemas = _generated(types)
     classes = {cls.__name__: cls for cls in structs_in(types)}
@@ -98,14 +98,14 @@ def _generated(types: Sequence[Any]) -> tuple[tuple[Document, ...], Document]:
 
 
 def _anything(type_: type) -> Document:
-    """Return the schema of `object`, which is any JSON value; other unknown types are mistakes."""
+    """Return the schema of `object`, which is any JSON value; other unknown types are bugs."""
     if type_ is not object:
         raise NotImplementedError(type_)
     return {"description": "Any JSON value."}
 
 
 def unwrapped(schema: Document) -> Document:
-    """Return the schema without null or empty defaults, which only say that a field is optional."""
+    """Return the schema without null or empty defaults, which only mark fields as optional."""
     return {
         key: _without_empty_defaults(value)
         for key, value in schema.items()
@@ -122,7 +122,7 @@ def _without_empty_defaults(value: Any) -> Any:
 
 
 def _typed(schema: Document) -> Document:
-    """Add what msgspec omits: that words are strings, and that objects may have any field."""
+    """Add the type of string enums, and allow any field in plain objects; msgspec omits both."""
     words = schema.get("enum")
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return {"type": "string", **schema}
@@ -161,7 +161,7 @@ def _tell_default(described: Document) -> None:
 
 @cache
 def _field_docstrings(cls: type) -> dict[str, str]:
-    """Return the docstrings below the fields of a class and of the structs that it extends."""
+    """Return the docstrings below the fields of a class and of its base structs."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
@@ -171,7 +171,7 @@ def _field_docstrings(cls: type) -> dict[str, str]:
 
 @cache
 def _classes_in(module: str) -> dict[str, ast.ClassDef]:
-    """Return the classes that are written in a module, not those made by `msgspec.defstruct`."""
+    """Return the classes in a module's source, excluding those made by `msgspec.defstruct`."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
 
@@ -192,7 +192,7 @@ def _docstrings_below(cls: type) -> dict[str, str]:
 
 
 def structs_in(types: Sequence[Any]) -> list[type[msgspec.Struct]]:
-    """Return all struct classes that these types consist of."""
+    """Return all struct classes that these types contain."""
     found: dict[type[msgspec.Struct], None] = {}
     for info in msgspec.inspect.multi_type_info(types):
         _collect(info, found)

@@ -1,1 +1,1 @@
-"""The resources of the API: a folder for each, with its routes, schemas, and parsing."""
+"""The resources of the API: one folder each, with its routes, schemas, and parsing."""

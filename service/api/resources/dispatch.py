@@ -1,9 +1,9 @@
-"""Dispatch operations that the scheduler decides: call their handlers, submit intents, and send answers.
+"""Call handlers of operations that the scheduler decides, submit intents, and send answers.
 
-Their handlers are called directly, without Litestar's own call of a handler. What Litestar does around
-one (injecting dependencies by name, exit stacks, converting the result) is the same for each of these,
-and took a seventh of the cost of a placement. Routing, path parameters, routing errors, and the OpenAPI
-document are Litestar's as for all other operations.
+These handlers are called directly instead of through Litestar. What Litestar does around a handler
+(injecting dependencies by name, exit stacks, converting the result) is the same for all of them,
+and took a seventh of the cost of a placement. Routing, path parameters, routing errors, and the
+OpenAPI document are still Litestar's, as for all other operations.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ A = TypeVar("A", bound=Answer)
 
 
 class DecidedAnswer(NamedTuple):
-    """The answer to a decided intent, as JSON, ready to be sent."""
+    """The answer to a decided intent, encoded as JSON and ready to be sent."""
 
     revision: int
     rendered: Rendered
     is_replayed: bool
-    """Whether it answered an earlier request with the same key."""
+    """Whether it replays the answer to an earlier request with the same idempotency key."""
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the headers to send."""
@@ -106,7 +106,7 @@ def _count_warnings(metrics: Metrics, answer: Answer) -> None:
 class FastPath:
     """The innermost Litestar middleware, which calls handlers of decided operations directly.
 
-    These handlers take the request and the services, and have no hooks of Litestar's. While any handler
+    These handlers take the request and the services, and use no Litestar hooks. While any handler
     runs, decisions can ask whether its client has disconnected.
     """
 
@@ -114,7 +114,7 @@ class FastPath:
         self._services = services
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        """Wrap the application, so that some of its handlers are called directly."""
+        """Wrap the application, so that handlers of decided operations are called directly."""
 
         async def calling(scope: Scope, receive: Receive, send: Send) -> None:
             handler, client = scope["route_handler"], WaitingClient(receive)
@@ -159,7 +159,7 @@ def _is_decided(handler: HTTPRouteHandler) -> bool:
 
 
 def _is_whole(response: Response[bytes]) -> bool:
-    """Return whether the response's status and body are known, so that it can be sent as it is."""
+    """Return whether a response has a known status and body, so that it can be sent directly."""
     return type(response) is Response and response.status_code not in _BODILESS
 
 

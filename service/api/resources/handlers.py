@@ -1,4 +1,4 @@
-"""All handlers of the API, and the document that describes them."""
+"""All handlers of the API, and the OpenAPI document that describes them."""
 
 import asyncio
 from collections import defaultdict
@@ -74,9 +74,9 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
 
 
 def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """Return handlers that answer OPTIONS for each path, with the access of the path's first handler.
+    """Return OPTIONS handlers for all paths, with the access of each path's first handler.
 
-    Litestar's own OPTIONS handlers would name only the methods of that first one.
+    Litestar's own OPTIONS handlers would list only the methods of that first handler.
     """
     methods: dict[str, set[str]] = defaultdict(lambda: {"OPTIONS"})
     access: dict[str, Access] = {}
@@ -101,14 +101,14 @@ HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
 
 @cache
 def openapi_document() -> Document:
-    """Return the OpenAPI document of all handlers, which takes a second to make."""
+    """Build the OpenAPI document of all handlers, which takes about a second."""
     return build_document(HANDLERS)
 
 
 class Documents:
-    """The OpenAPI document and its page, cached as they are sent, since anyone may ask for them.
+    """A cache of the encoded OpenAPI document and its HTML page, which anyone may request.
 
-    They are made at the first request, in a thread, so that other requests need not wait.
+    They are built in a thread at the first request, so that other requests need not wait.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Documents:
         return self._openapi
 
     async def page(self) -> str:
-        """Return the OpenAPI document as a page for people."""
+        """Return the OpenAPI document as an HTML page."""
         async with self._lock:
             if self._page is None:
                 self._page = await asyncio.to_thread(_page)
@@ -132,7 +132,7 @@ class Documents:
 
 
 def encoded_document() -> bytes:
-    """Make the OpenAPI document as JSON, without the cache."""
+    """Build and encode the OpenAPI document."""
     return msgspec.json.encode(openapi_document())
 
 

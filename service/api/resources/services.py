@@ -1,4 +1,4 @@
-"""The services that every handler uses; `service.app` puts them together."""
+"""The services that every handler uses; `service.app` assembles them."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _COMPUTED = frozenset(
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of one process that serve requests."""
+    """The parts of a process that handlers use to serve requests."""
 
     settings: Settings
     authentication: Authentication
@@ -48,7 +48,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Generates unique ids."""
 
     turns: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
-    """Held by the list with filters that is looking through objects at the moment."""
+    """Held by the filtered list that is currently scanning objects; only one scans at a time."""
 
     def is_computed(self, kind: str) -> bool:
         """Return whether the `status` of a kind's objects is computed for each answer."""

@@ -1,4 +1,4 @@
-"""Principals, groups, and tokens, and the audit of what callers did."""
+"""Principals, groups, and tokens, and the audit log of what callers did."""
 
 from service.api.resources.access.routes import PRINCIPAL_HANDLERS
 

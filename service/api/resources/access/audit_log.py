@@ -1,4 +1,4 @@
-"""List the audit for admins: who wrote what, and who was refused."""
+"""List the audit log for admins: who wrote what, and who was refused."""
 
 import re
 from datetime import datetime
@@ -37,7 +37,7 @@ class AuditList(Value, frozen=True, kw_only=True):
 
 
 ROWS_MAX = 1_000
-"""The most rows of a page."""
+"""The maximum number of rows on a page."""
 
 _PLACE = re.compile(r"(\d{1,18})\.(\d{1,18})", re.ASCII)
 _EXAMPLE: dict[str, Any] = {
@@ -99,7 +99,7 @@ _EXAMPLE: dict[str, Any] = {
     ),
 )
 async def list_audit(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Return a page of the audit."""
+    """Return a page of the audit log."""
     parameters = query(request)
     limit = min(number(parameters, "limit", least=1) or ROWS_MAX, ROWS_MAX)
     rows = await services.reads.store.audit.list(

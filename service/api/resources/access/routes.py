@@ -1,4 +1,4 @@
-"""Manage who may make requests: principals with their tokens, and groups of an identity provider."""
+"""Manage who may make requests: principals with tokens, and groups of an identity provider."""
 
 import re
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ _GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "
 _PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
 
 
-def _operation(  # noqa: PLR0913 - all that is told of one, by name
+def _operation(  # noqa: PLR0913 - the attributes of an operation, by name
     identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
     description: str = "", problems: Sequence[str] = _PROBLEMS, reads: bool = False,
     parameters: Sequence[Parameter] = (),
@@ -97,7 +97,7 @@ def _operation(  # noqa: PLR0913 - all that is told of one, by name
 
 
 def _tagged(operation: Operation, *preconditions: Parameter) -> dict[str, Any]:
-    """Return the `opt` of an operation on an object that has an entity tag."""
+    """Build the `opt` of an operation on an object that has an entity tag."""
     return described(msgspec.structs.replace(operation, tagged=True, parameters=preconditions))
 
 
@@ -132,7 +132,7 @@ _SETTINGS = _body(principal_types.PrincipalSettings, "All grants.", {"grants": _
     ),
 )
 async def get_caller(request: ApiRequest) -> Response[bytes]:
-    """Return who makes the request."""
+    """Return the caller, with its grants and groups."""
     query(request)
     caller = request.context.require_principal()
     grants = [_shown_grant(each) for each in caller.grants]
@@ -140,7 +140,7 @@ async def get_caller(request: ApiRequest) -> Response[bytes]:
 
 
 class _Collection(msgspec.Struct, frozen=True, kw_only=True):
-    """All principals or all groups, which are handled alike except that only principals have tokens."""
+    """The collection of all principals or all groups; only principals have tokens."""
 
     kind: PrincipalKind
     noun: str
@@ -149,17 +149,17 @@ class _Collection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """Return the path of the whole collection."""
+        """The path of the whole collection."""
         return f"/v1/{self.noun}s"
 
     @property
     def item(self) -> str:
-        """Return the path of one principal or group."""
+        """The path of one principal or group."""
         return f"{self.path}/{{name:str}}"
 
     @property
     def title(self) -> str:
-        """Return the noun as it appears in operation ids."""
+        """The noun as it appears in operation ids."""
         return self.noun.capitalize()
 
 
@@ -272,7 +272,7 @@ async def _put(
     *,
     dry: bool,
 ) -> tuple[Grant, ...]:
-    """Set the grants unless this is a dry run, and return them in the order in which they are stored."""
+    """Set the grants unless this is a dry run, and return them in stored order."""
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
     authentication, kept = services.authentication, sorted(grants, key=_place)
     await authentication.store.access.put_principal(
@@ -294,15 +294,15 @@ async def _put(
 async def _has_to_keep_admin(
     request: ApiRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
 ) -> bool:
-    """Return whether an admin's token must remain after a change, so that not everyone is locked out.
+    """Return whether an admin's token must remain after a change, so that no one is locked out.
 
-    None must remain if there is an admin who needs no stored token: the bearer of the token in the
-    settings, or the caller, if an identity provider authenticates them and they stay admin although the
-    principal or group `losing` loses its grants. A group of admins without the caller is not enough, since
-    it may be empty.
+    None must remain if some admin needs no stored token: the holder of the token in the settings,
+    or the caller, if an identity provider authenticates them and they stay admin even when the
+    principal or group `losing` loses its grants. A group of admins that the caller is not in does
+    not count, since it may be empty.
 
     Raises:
-        NoAdminLeft: the caller would lose their last grant as admin, and there are no tokens.
+        NoAdminLeft: the caller would lose their last admin grant, and there are no tokens.
     """
     authentication, caller = services.authentication, request.context.require_principal()
     if authentication.has_other_admin:
@@ -319,7 +319,7 @@ async def _has_to_keep_admin(
 
 
 def _precondition(request: ApiRequest) -> Precondition:
-    """Return the precondition of the request's If-Match and If-None-Match."""
+    """Return a check of the request's If-Match and If-None-Match against the stored row."""
     wanted, unwanted = if_match(request), if_none_match(request)
 
     def check(row: PrincipalRow | None) -> None:
@@ -474,7 +474,10 @@ async def _present(
 async def _as_it_would_be(
     services: Services, of: _Collection, name: str, grants: tuple[Grant, ...]
 ) -> Response[bytes]:
-    """Return the principal or group with other grants; a new one is as old as the answer."""
+    """Return the principal or group as it would look with these grants, for a dry run.
+
+    A new one is shown as created now.
+    """
     state = await services.authentication.store.access.state()
     known = _found(state, of, name)
     created_at = services.authentication.now() if known is None else known.created_at
@@ -495,7 +498,7 @@ async def _present_after_change(services: Services, of: _Collection, name: str) 
 
 
 def _named(request: ApiRequest) -> str:
-    """Return the name in the path, in which slash and tilde are escaped as in JSON Pointer (RFC 6901).
+    """Return the name in the path, with slash and tilde escaped as in JSON Pointer (RFC 6901).
 
     Raises:
         MalformedRequest: a tilde is not part of an escape.
@@ -507,10 +510,10 @@ def _named(request: ApiRequest) -> str:
 
 
 def _good_name(of: _Collection, name: str, prefix: str) -> str:
-    """Return a name that may get grants, or raise InvalidManifest.
+    """Return a name that may have grants, or raise InvalidManifest.
 
-    Names from an identity provider (all groups, and principals with the prefix) may have nearly any form;
-    others follow the server's own rule.
+    Names from an identity provider (all groups, and principals with the prefix) can be nearly any
+    printable text; all other names must follow the server's own rule.
     """
     if of.kind == "Group" or name.startswith(prefix):
         _require_name(name, f"has to be at most {NAME_CHARACTERS_MAX} characters, all printable", is_name(name))  # fmt: skip
@@ -521,7 +524,7 @@ def _good_name(of: _Collection, name: str, prefix: str) -> str:
     return name
 
 
-def _require_name(name: str, message: str, holds: bool) -> None:  # noqa: FBT001 - what has to hold
+def _require_name(name: str, message: str, holds: bool) -> None:  # noqa: FBT001 - the condition
     if not holds:
         raise InvalidManifest([FieldError("name", message, name[:200])])
 

@@ -1,1 +1,1 @@
-"""Many objects at once: apply, reports on the status of pods, and export."""
+"""Bulk operations: apply many objects, report the status of many pods, and export a cluster."""

@@ -1,4 +1,4 @@
-"""Write many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
+"""Write many objects: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import re
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_deletion(line: bytes) -> Deletion | None:
-    """Return the deletion that a line asks for, or None if its first member is not `delete`.
+    """Return the deletion that a line requests, or None if its first member is not `delete`.
 
     Only kind, name, namespace, uid, and resourceVersion of the manifest in it are read.
 
@@ -209,7 +209,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, 
     """Return the objects of a `List`, and whether names of some must still be generated.
 
     Raises:
-        InvalidManifest: some objects are wrong; errors are named as `items[3].spec…`.
+        InvalidManifest: some objects are invalid; error paths begin with `items[3]`.
     """
     most = services.settings.apply_objects_max
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
@@ -277,7 +277,7 @@ def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLi
 
 
 def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
-    """Return kind, namespace, and name of a bad object, as far as they can be read."""
+    """Return the kind, namespace, and name of an invalid object, each None if unreadable."""
     try:
         decoded = decode_strict(line)
     except (MalformedJSON, InvalidManifest):

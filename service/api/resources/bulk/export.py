@@ -1,4 +1,4 @@
-"""Show a whole cluster at once: its topology, and all its objects."""
+"""Show a whole cluster at once: its topology domains, and an export of all its objects."""
 
 from collections.abc import AsyncIterator
 
@@ -35,7 +35,7 @@ from service.scheduler.replica.loading import Rows
 from service.scheduler.replica.stored_kinds import INTERNAL_KINDS
 
 ROWS_PER_PIECE = 1_000
-"""How many objects of an export are sent at once."""
+"""The maximum number of objects of an export that are sent at once."""
 
 _TOPOLOGY = Operation(
     id="getTopology",
@@ -116,7 +116,7 @@ _EXPORT = Operation(
 
 @get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
 async def export_cluster(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """Stream all objects at one revision, namespaces and nodes before the pods that need them."""
+    """Stream all objects at one revision, with namespaces and nodes before pods."""
     query(request)
     visibility, reservation = visibility_of(request), request.context.reservation
 

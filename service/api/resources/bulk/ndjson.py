@@ -1,4 +1,4 @@
-"""NDJSON that is decided in commits of several lines and answered line by line while it is read."""
+"""NDJSON bodies that are decided in commits of several lines and answered while they are read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -25,24 +25,26 @@ from service.scheduler.protocol.clients import CLIENT
 from service.scheduler.protocol.intents import Intent
 
 CHUNK_BYTES_MAX = 16 * 1024 * 1024
-"""The most bytes of lines in one commit of a stream, which takes at least one line."""
+"""The maximum size of the lines in one commit of a stream, unless it is a single line."""
 CHUNKS_AHEAD = 2
-"""How many commits of one stream are decided or under way at the same time."""
+"""The maximum number of commits of one stream that are pending at the same time."""
 
 ReadLines = Callable[[int, Sequence[bytes]], Awaitable[Intent[LinesAnswer]]]
-"""Returns the intent that decides these lines in one commit; the number is that of the first line."""
+"""Returns the intent that decides these lines in one commit; the number is the first line's."""
 
 _encoder = msgspec.json.Encoder()
 _FORBIDDEN = b'"result":"Forbidden"'
-"""Occurs in an answer only if the caller may not write that line, since quotes in texts are escaped."""
+"""Occurs once for each line that the caller may not write, since quotes in texts are escaped."""
 
 
 async def answer_lines(
     request: ApiRequest, services: Services, read: ReadLines, parameters: Mapping[str, str]
 ) -> Streamed:
-    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status.
+    """Answer NDJSON while reading it.
 
-    With `dryRun` each chunk is decided on what is stored, without the chunks before it.
+    The first chunk is decided before the answer begins, so that its errors still get a status. With
+    `dryRun`, each chunk is decided on the stored state, without the effects of the chunks before
+    it.
     """
     CLIENT.set(None)  # watching for a disconnect would consume the body, which is still being read
     head = await services.reads.head(request.path_params["cluster"])
@@ -63,7 +65,7 @@ async def _asked(
     start: int,
     lines: Sequence[bytes],
 ) -> Intent[LinesAnswer]:
-    """Return the intent that decides some lines, or one that changes nothing."""
+    """Return the intent that decides some lines, wrapped in a dry run if the request is one."""
     return with_dry_run(request, parameters, await read(start, lines))
 
 
@@ -90,7 +92,7 @@ async def _streamed(
 
 
 class _UnderWay:
-    """The submitted chunks of one stream that are not answered yet, in their order in the stream."""
+    """The submitted chunks of one stream that are not answered yet, in stream order."""
 
     def __init__(self, count_max: int) -> None:
         self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
@@ -98,7 +100,7 @@ class _UnderWay:
         self.count = 0
 
     def add(self, work: Coroutine[Any, Any, tuple[int, bytes]]) -> None:
-        """Start the next chunk, for which the caller has acquired `room`."""
+        """Start the next chunk; the caller must have acquired `room`."""
         self.count += 1
         task = asyncio.create_task(work)
         task.add_done_callback(_take_note)
@@ -128,9 +130,10 @@ async def _answers(
 ) -> AsyncIterator[tuple[int, bytes]]:
     """Yield the revision and the answer lines of each chunk, once it is committed.
 
-    The next chunk is read, parsed, and decided while one is being committed. Under an idempotency key it is
-    decided only afterwards. Otherwise, if a chunk failed and the stream were sent again, the chunk after it
-    would be answered from its record instead of being decided again on top.
+    While a chunk is being committed, the next one is read, parsed, and decided. With an idempotency
+    key, the next one is only decided after the commit: otherwise, if a chunk failed and the client
+    sent the stream again, the chunk after it would be answered from its record instead of being
+    decided on top of the new result.
     """
     under_way = _UnderWay(CHUNKS_AHEAD if request.context.idempotency_key is None else 1)
     feeding = asyncio.create_task(_feed(request, services, read, under_way))
@@ -146,7 +149,7 @@ async def _answers(
 async def _feed(
     request: ApiRequest, services: Services, read: ReadLines, under_way: _UnderWay
 ) -> None:
-    """Submit chunk after chunk, each as soon as there is room for it among those under way."""
+    """Submit the chunks in order, each as soon as there is room for it."""
     chunk = 0
     try:
         async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
@@ -159,7 +162,10 @@ async def _feed(
 
 
 def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
-    """Read the task's exception, since asyncio logs unread ones; a failed chunk has been reported already."""
+    """Retrieve the task's exception, since asyncio logs exceptions that no one has retrieved.
+
+    A failed chunk has already been reported.
+    """
     if not task.cancelled():
         task.exception()
 
@@ -185,17 +191,17 @@ async def _submit(
 
 
 def rendered_lines(answer: LinesAnswer) -> Rendered:
-    """Render the answer to some lines."""
+    """Render the answer to some lines as NDJSON."""
     return Rendered(_encoder.encode_lines(answer.results))
 
 
 def rendered_minimally(answer: LinesAnswer) -> Rendered:
-    """Render the answer to some lines without plain successes."""
+    """Render the answer to some lines as NDJSON, without plain successes."""
     return Rendered(_encoder.encode_lines(minimal_results(answer.results)))
 
 
 def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
-    """Render the answer to the items of a list, which are one commit."""
+    """Render the answer to the items of a list, which are decided in one commit."""
     if minimal:
         answer = msgspec.structs.replace(answer, results=minimal_results(answer.results))
     return Rendered(_encoder.encode(answer), minimal=minimal)
@@ -204,7 +210,7 @@ def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
 async def _chunks(
     request: ApiRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
-    """Yield the body's lines, as many at a time as one commit takes, with the first line's number."""
+    """Yield the body's lines in chunks of one commit each, with the number of the first line."""
     start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
     async for line in _lines(request, services, waits):
         if not chunk.takes(line):
@@ -219,7 +225,7 @@ async def _chunks(
 
 
 class _Chunk:
-    """The lines of one commit, which do not depend on the pieces in which they arrive."""
+    """The lines of one commit, independent of the pieces in which they arrive."""
 
     def __init__(self, lines_max: int) -> None:
         self.lines: list[bytes] = []
@@ -228,11 +234,11 @@ class _Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the chunk has no room for another line, however short."""
+        """Whether the chunk has the maximum number of lines."""
         return len(self.lines) >= self._lines_max
 
     def takes(self, line: bytes) -> bool:
-        """Return whether this commit has room for the line."""
+        """Return whether the line still fits into this commit."""
         return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
 
     def add(self, line: bytes) -> None:
@@ -240,7 +246,7 @@ class _Chunk:
         self._bytes += len(line)
 
     def next(self) -> "_Chunk":
-        """Return an empty chunk that follows this one."""
+        """Return an empty chunk with the same limit."""
         return _Chunk(self._lines_max)
 
 
@@ -271,7 +277,7 @@ def _refuse_long(length: int, longest: int) -> None:
 
 
 def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
-    """Return the complete lines of a piece, and the rest; `bytes.split` takes twice as long."""
+    """Return a piece's complete lines and the rest; `bytes.split` takes twice as long."""
     lines = BytesIO(piece).readlines()
     rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
     return [line[:-1] for line in lines], rest

@@ -1,4 +1,4 @@
-"""Take reports on the status of many pods: a list in one commit, or NDJSON in several."""
+"""Change the status of many pods: a list in one commit, or NDJSON in several."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -44,7 +44,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def parse_report(line: int, raw: bytes) -> ReportLine:
-    """Return the report in a line; an invalid one carries its errors."""
+    """Parse the report in a line; an invalid one is returned with its errors."""
     decoded: object = None
     try:
         decoded = decode_strict(raw)
@@ -161,7 +161,7 @@ async def _read_reports(
 
 
 def _refused_or_not(caller: Caller, line: ReportLine) -> ReportLine:
-    """Return the line, or its refusal if the caller may not write pods there."""
+    """Return the line, or its refusal if the caller may not write pods in its namespace."""
     report = line.report
     forbidden = None if isinstance(report, InvalidManifest | Forbidden) else refusal(caller, report)
     return line if forbidden is None else msgspec.structs.replace(line, report=forbidden)

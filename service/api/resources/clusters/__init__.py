@@ -1,4 +1,4 @@
-"""Clusters, their configuration, and which of their revisions are readable."""
+"""Clusters, their configuration, and their readable revisions."""
 
 from service.api.resources.clusters.routes import CLUSTER_HANDLERS
 

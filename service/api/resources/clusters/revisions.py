@@ -1,4 +1,4 @@
-"""Which earlier revisions of a cluster are readable."""
+"""The past revisions of a cluster that are still readable."""
 
 import msgspec
 from litestar import Response, get
@@ -75,7 +75,7 @@ _OPERATION = Operation(
 async def get_readable_revisions(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Return the oldest readable revisions of all kinds."""
+    """Return the oldest readable revision of every kind."""
     cluster = request.path_params["cluster"]
     revision = number(query(request), "revision")
     at = None if revision is None else await services.past.committed_at(cluster, revision)

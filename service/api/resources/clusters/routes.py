@@ -87,7 +87,7 @@ def _cluster(description: str) -> Body:
 async def list_clusters(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """All clusters, by name."""
+    """Return all clusters that the caller may read, ordered by name."""
     query(request)
     caller, store = request.context.require_principal(), services.reads.store
     shown = [
@@ -201,7 +201,7 @@ async def put_cluster(request: ApiRequest, services: NamedDependency[Services]) 
 async def patch_cluster(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Change single settings."""
+    """Change single settings of a cluster."""
     patch_type = patch_type_of(request)
     parameters = query(request)
     patched = _config_patch(decode_strict(await services.bodies.read(request)), patch_type)
@@ -261,9 +261,9 @@ def _preconditions(request: ApiRequest) -> Preconditions:
 async def _present(
     request: ApiRequest, services: Services, status: int = 200, *, conditional: bool = False
 ) -> Response[bytes]:
-    """Return the cluster as it is now, with the entity tag of its configuration, the part that can change.
+    """Return the current cluster, with the entity tag of its configuration.
 
-    If `conditional`, return 304 to clients that have that configuration already.
+    If `conditional` is set, answer 304 to clients that already have that configuration.
     """
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
@@ -277,7 +277,7 @@ async def _present(
 
 
 async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) -> list[ClusterRow]:
-    """Return the clusters with counts of pods that the caller may see, read in one query for all clusters."""
+    """Return the clusters with counts of the pods visible to the caller, using a single query."""
     partly = {row.cluster_id: seen for row, seen in shown if seen is not None}
     pods = await store.clusters.count_pods(partly) if partly else {}
     return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
@@ -296,7 +296,7 @@ async def _changed(
     parameters: Mapping[str, str],
     intent: PutConfig | PatchConfig,
 ) -> Response[bytes]:
-    """Return the cluster after a change, at the revision of the change or a later one."""
+    """Change a cluster, and return it at the revision of the change or a later one."""
     try:
         answer = await services.scheduler.submit(
             request.path_params["cluster"],
@@ -313,7 +313,7 @@ async def _changed(
 async def _as_it_would_be(
     request: ApiRequest, services: Services, answer: ConfigAnswer
 ) -> Response[bytes]:
-    """Return the cluster with another configuration; one that would be created is empty."""
+    """Return the cluster with the configuration of a dry run; a new cluster is shown empty."""
     name, visibility, store = (
         request.path_params["cluster"],
         visibility_of(request),
@@ -332,7 +332,7 @@ def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
 
 
 def _encoded_if_readable(row: ClusterRow, visibility: Visibility) -> bytes | None:
-    """Return a cluster as JSON, or None if its configuration cannot be read."""
+    """Encode a cluster, or return None if its configuration cannot be read."""
     try:
         return _encoded(row, visibility)
     except ObjectUnreadable:
@@ -349,7 +349,7 @@ def _encoded_without_config(row: ClusterRow) -> bytes:
 def _told(
     name: str, config: bytes, visibility: Visibility, revision: int, counts: ClusterCounts
 ) -> bytes:
-    """Return a cluster as JSON with every setting, including defaults."""
+    """Encode a cluster with all its settings, including defaults."""
     return msgspec.json.encode(
         {
             "name": name,
@@ -367,7 +367,7 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def _config_in(decoded: object) -> dict[str, Any] | None:
-    """Return the configuration in a body, if any; the body may also have the other fields that GET shows."""
+    """Return the configuration in a body, or None; other fields that GET shows are allowed."""
     if not isinstance(decoded, dict):
         raise InvalidManifest([FieldError("", "must be an object")])
     unknown = decoded.keys() - {"config", "name", "revision", "counts"}

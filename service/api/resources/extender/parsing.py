@@ -1,4 +1,4 @@
-"""Parse what kube-scheduler asks an extender, and build answers from decisions."""
+"""Parse kube-scheduler's requests to an extender, and build answers from decisions."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -34,17 +34,17 @@ NOT_NAMED = "the node is none of those that the pod may be on"
 
 
 def parse_extender(body: bytes, type_: type[T]) -> T:
-    """Return the message in a body.
+    """Decode the message in a body.
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: a field is missing or of another type.
+        InvalidManifest: a field is missing or has the wrong type.
     """
     return converted(decode_strict(body), type_)
 
 
 def candidates_in(args: ExtenderArgs) -> Sequence[str]:
-    """Return the names of the candidates, which are sent as whole nodes or as names.
+    """Return the names of the candidates, which are sent either as whole nodes or as names.
 
     Raises:
         InvalidManifest: there are neither, or both, or a node has no name.
@@ -66,7 +66,7 @@ def _name_of(node: dict[str, object], index: int) -> str:
 
 
 def fit_query(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
-    """Return the question whether the pod fits each node; it changes nothing.
+    """Build a dry-run placement that evaluates whether the pod fits each node.
 
     The pod's status, which the kubelet and kube-scheduler report, is ignored.
 
@@ -89,10 +89,10 @@ def fit_query(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCa
 
 
 def victims_query(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
-    """Return the question on which nodes room could be made for the pod.
+    """Build a query for the nodes where evictions could make room for the pod.
 
     Raises:
-        InvalidManifest: the pod is not valid, or there are both maps of nodes, or neither.
+        InvalidManifest: the pod is invalid, or there are both maps of nodes, or neither.
     """
     if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
         message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
@@ -103,11 +103,12 @@ def victims_query(args: ExtenderPreemptionArgs, templates: TemplateCache) -> Fin
 def preemption_result(
     args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
 ) -> ExtenderPreemptionResult:
-    """Return the victims on each of kube-scheduler's nodes, except where the caller may not read all of them.
+    """Return the victims on each of kube-scheduler's nodes, if the caller may read all of them.
 
-    Victims that kube-scheduler has not named may have gone there just now. One that it does not know fails
-    its whole attempt (HTTPExtender.convertPodUIDToPod), and nothing may wake the pod after that. So their
-    nodes are omitted as long as others are left.
+    A victim that kube-scheduler did not name may have just moved to the node. A victim that
+    kube-scheduler does not know makes its whole attempt fail (HTTPExtender.convertPodUIDToPod), and
+    nothing may wake the pod after that. Nodes with such victims are therefore omitted if any others
+    remain.
     """
     asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
     found = {
@@ -130,7 +131,7 @@ def preemption_result(
 
 
 def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
-    """Return the uids of the victims that kube-scheduler has chosen."""
+    """Return the uids of the victims that kube-scheduler chose."""
     if victims is None:
         return set()
     if isinstance(victims, MetaVictims):
@@ -141,7 +142,7 @@ def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
 
 
 def binding_intent(args: ExtenderBindingArgs) -> BindPod:
-    """Return the intent of the bind verb's arguments."""
+    """Build a binding intent from the arguments of the bind verb."""
     return BindPod(
         namespace=args.pod_namespace,
         name=args.pod_name,
@@ -153,7 +154,7 @@ def binding_intent(args: ExtenderBindingArgs) -> BindPod:
 def filter_result(
     args: ExtenderArgs, names: Sequence[str], result: PlacementResult
 ) -> ExtenderFilterResult:
-    """Return which of these candidates remain, in the order sent, and reasons against the others."""
+    """Return the candidates that remain, in the order sent, and reasons against the others."""
     explanation = result.explanation
     told = _held_back(result)
     if told is not None or not isinstance(explanation, Explanation):
@@ -173,12 +174,12 @@ def filter_result(
 
 
 def refusal_result(error: str) -> ExtenderFilterResult:
-    """Return the answer that the pod cannot be evaluated."""
+    """Return an answer that reports why the pod cannot be evaluated."""
     return ExtenderFilterResult(failed_nodes={}, failed_and_unresolvable_nodes={}, error=error)
 
 
 def _held_back(result: PlacementResult) -> str | None:
-    """Return why the pod gets no node for reasons of its own (denied, or gated), or None."""
+    """Return why the pod is held back by its own state (denied or gated), or None."""
     if result.outcome == "Denied":
         return result.message
     explanation = result.explanation
@@ -219,10 +220,10 @@ def _answer(
 
 
 def priorities(names: Sequence[str], result: PlacementResult) -> list[HostPriority]:
-    """Return the candidates' scores, stretched over 0 to 10: the best one has 10, the worst one 0.
+    """Return the candidates' scores, scaled so that the best one has 10 and the worst one 0.
 
-    Moorage's sums often differ little between nodes; as fractions of the greatest sum, nearly all would be
-    equal. Infeasible candidates have 0.
+    Moorage's total scores often differ little between nodes; as fractions of the highest total,
+    nearly all would be equal. Infeasible candidates have 0.
     """
     explanation = result.explanation
     total = explanation.total if isinstance(explanation, Explanation) else {}

@@ -41,7 +41,7 @@ from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer
 
 _OF_THE_POD = (Conflict, Denied, InvalidManifest, NotFound)
-"""Problems of the pod itself, reported in `Error`, which kube-scheduler shows in events."""
+"""Errors about the pod itself, reported in `Error`, which kube-scheduler shows in events."""
 
 _EXTENDER = CLUSTER_PATH + "/extender"
 _ARGS = {"Pod": POD_EXAMPLE, "NodeNames": ["node-7", "node-8"]}
@@ -81,7 +81,7 @@ _FILTER = Operation(
 async def extender_filter(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Filter candidates by Moorage's own pipeline."""
+    """Filter the candidates with Moorage's own pipeline."""
     args, names = await _asked(request, services)
     try:
         answer = await _judged(request, services, args)
@@ -121,7 +121,7 @@ _PRIORITIZE = Operation(
 async def extender_prioritize(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Score candidates by Moorage's own pipeline; the protocol has no field for errors here."""
+    """Score the candidates with Moorage's own pipeline; the protocol has no error field here."""
     args, names = await _asked(request, services)
     answer = await _judged(request, services, args)
     return json_response(msgspec.json.encode(priorities(names, answer.results[0])), answer.revision)
@@ -174,7 +174,7 @@ _PREEMPT = Operation(
 async def extender_preempt(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Choose victims by Moorage's own rules; the protocol has no field for errors here."""
+    """Choose victims by Moorage's own rules; the protocol has no error field here."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)

@@ -1,1 +1,1 @@
-"""Leases of nodes, and reports that many nodes are alive."""
+"""Leases of nodes, and heartbeats of many nodes at once."""

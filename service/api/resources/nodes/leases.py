@@ -1,4 +1,4 @@
-"""Take heartbeats of nodes, one or many in a request."""
+"""Record heartbeats of nodes, one or many per request."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -69,11 +69,11 @@ _check_report = record(
 
 
 def check_lease(body: bytes, name: str) -> None:
-    """Check the lease that a node sends; none of it is used, since the time is the database's.
+    """Check the lease that a node sends; its times are ignored in favor of the database's clock.
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: it is not a lease, or that of another node.
+        InvalidManifest: it is not a lease, or is that of another node.
     """
     if not body.strip():
         return
@@ -150,7 +150,7 @@ _RENEW = Operation(
 async def renew_node_lease(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Note that one node is alive."""
+    """Record a heartbeat of one node."""
     media_type(request)
     query(request)
     cluster, name = request.path_params["cluster"], request.path_params["name"]
@@ -216,7 +216,7 @@ _REPORT = Operation(
 
 @put(CLUSTER_PATH + "/node-leases", status_code=200, opt=described(_REPORT))
 async def report_nodes(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Note that many nodes are alive."""
+    """Record heartbeats of many nodes."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)

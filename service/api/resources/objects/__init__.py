@@ -1,4 +1,4 @@
-"""Manifests of every kind: how objects are listed, read, written, patched, and deleted."""
+"""Stored objects of every kind: how they are listed, read, written, patched, and deleted."""
 
 from service.api.resources.objects.routes import object_handlers
 

@@ -1,7 +1,8 @@
-"""Check object by object whether a caller may write what a body names, if its path names no namespace.
+"""Check for each object in a body whether the caller may write it, if the path has no namespace.
 
-These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
-node already) are made when the request is decided: see `service.scheduler.decide.admission.authorization`.
+These checks need only the body. Checks that also depend on stored objects (such as whether a pod is
+on a node) are made when the request is decided: see
+`service.scheduler.decide.admission.authorization`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,14 +25,14 @@ _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
         for each in RESOURCES
     },
 }
-"""By kind, the verbs of which a caller needs at least one to change objects of the kind."""
+"""Maps each kind to the verbs that allow changing its objects; a caller needs at least one."""
 
 
 def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
     """Check that the caller may write all these objects in their namespaces.
 
     Raises:
-        Forbidden: it may not write some object; the first one is named.
+        Forbidden: the caller may not write at least one object; the error names the first.
     """
     for index, each in enumerate(objects):
         require_for(caller, _CHANGED_BY[each.kind], each.namespace or None, f"items[{index}]")
@@ -41,14 +42,14 @@ def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
     """Check that the caller may write all objects of some kinds in every namespace.
 
     Raises:
-        Forbidden: it may not write some kind everywhere; the first one is named.
+        Forbidden: the caller may not write at least one kind everywhere; the error names the first.
     """
     for kind in sorted(kinds):
         require_for(caller, _CHANGED_BY[kind], None, f"prune={kind}")
 
 
 def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
-    """Return the error if the caller may not write, delete, or report on an object, or None."""
+    """Return an error if the caller may not write, delete, or report on an object, or None."""
     try:
         require_any(
             caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
@@ -59,7 +60,10 @@ def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbi
 
 
 def deletable_in(caller: Caller, resource: Resource) -> frozenset[str] | None:
-    """Return the namespaces where the caller may delete objects if nothing stored forbids it, or None for all."""
+    """Return the namespaces where the caller may delete objects, or None for all.
+
+    Stored objects may still forbid a deletion there.
+    """
     verbs = _CHANGED_BY[resource.kind]
     names = [caller.principal.namespaces(verb, caller.cluster) for verb in verbs]
     if None in names:

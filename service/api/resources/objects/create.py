@@ -1,4 +1,4 @@
-"""Create objects that must not exist yet, and generate their names if asked: POST on a collection."""
+"""Create objects that must not exist yet, with generated names on request: POST on a collection."""
 
 from functools import partial
 
@@ -66,7 +66,7 @@ async def _create(request: ApiRequest, services: Services, resource: Resource) -
 
 
 CREATION_HANDLERS = tuple(
-    # A POST on the collection of plans makes one that is not kept.
+    # POST on the collection of plans computes a plan without storing it.
     _handler(resource)
     for resource in RESOURCES
     if resource.kind != PLAN.kind

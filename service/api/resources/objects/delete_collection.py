@@ -1,4 +1,4 @@
-"""Delete the objects of a kind that pass filters, in as many commits as that takes."""
+"""Delete the objects of a kind that pass filters, in as many commits as necessary."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ _decoder = msgspec.json.Decoder(DeletionsAnswer)
 
 
 def _handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """Return the handlers of one kind; namespaces have none, as in Kubernetes: each has to be named."""
+    """Return a kind's deletion handlers: for one scope, and for all namespaces if it has any."""
     paths = {resource.collection: False}
     if resource.namespaced:
         paths[f"{CLUSTER_PATH}/{resource.plural}"] = True
@@ -83,7 +83,7 @@ async def _delete_many(
 
 
 class _Commits:
-    """One request, which makes commits until nothing is left, the limit is reached, or one fails."""
+    """The commits of one deletion request, up to its limit or the first failure."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class _Commits:
         """Make all commits.
 
         Raises:
-            MoorageError: the first commit failed; if a later one does, the answer has the problem.
+            MoorageError: the first commit failed. If a later one fails, the answer has the problem.
         """
         wanted, remaining = self._wanted, 1
         while self._room and remaining:
@@ -178,7 +178,7 @@ def _intent(
 
 
 def _namespaces(request: ApiRequest, resource: Resource) -> frozenset[str] | None:
-    """Return the namespaces to look in: a filter may only reveal what the caller may read."""
+    """Return the namespaces to search: a filter may only reveal what the caller may read."""
     namespace = request.path_params.get("namespace")
     if namespace is not None:
         require(

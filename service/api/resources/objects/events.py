@@ -79,7 +79,7 @@ _EXAMPLE = {
 
 
 async def list_events(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Events by namespace and name."""
+    """Return events ordered by namespace and name."""
     return await list_of(request, services, EVENT_KIND)
 
 

@@ -1,4 +1,4 @@
-"""Read manifests that may have `metadata.generateName` instead of a name."""
+"""Parse manifests that may have `metadata.generateName` instead of a name."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
@@ -20,22 +20,23 @@ M = TypeVar("M", bound=Applicable)
 
 
 class GenerateNameParser(Generic[M]):
-    """Parses manifests as another parser does, including those that have only a `generateName`.
+    """A wrapper around a manifest parser that also accepts manifests with only a `generateName`.
 
-    A manifest with a name keeps it, as in Kubernetes, whose answers often have both. So manifests with
-    names are parsed once, at no extra cost.
+    A manifest with a name keeps it, as in Kubernetes, whose answers often have both. Manifests with
+    names are therefore parsed once, at no extra cost.
     """
 
     def __init__(self, parse: Callable[[bytes], M]) -> None:
         self._parse = parse
         self.are_undrawn = False
-        """Whether one of the parsed manifests still needs a generated name."""
+        """Whether at least one of the parsed manifests still needs a generated name."""
 
     def __call__(self, raw: bytes) -> M:
         """Parse a manifest.
 
         Raises:
-            MalformedJSON, InvalidManifest: as the other parser raises; or `generateName` makes no valid name.
+            MalformedJSON, InvalidManifest: the wrapped parser raises them, or `generateName` cannot
+                form a valid name.
         """
         try:
             return self._parse(raw)
@@ -65,7 +66,7 @@ def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
     """Return the `generateName` of a manifest without a name, or None.
 
     Raises:
-        InvalidManifest: it has neither.
+        InvalidManifest: the manifest has neither.
     """
     if not any(each.field == NAME for each in error.errors):
         return None

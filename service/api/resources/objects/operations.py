@@ -1,4 +1,4 @@
-"""Declare the operations of each kind of stored object."""
+"""Declarations of the operations on each kind of stored object."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ class Deletions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of object, with its names, types, and rights in the API."""
+    """A kind of object, with its names, types, and access rules in the API."""
 
     kind: str
     plural: str
@@ -64,49 +64,49 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     list_type: type[msgspec.Struct]
     example: Mapping[str, Any]
     examples: Mapping[str, Mapping[str, Any]] = {}
-    """Named examples, if one does not show everything; `example` is one of them."""
+    """Named examples, used if one is not enough; `example` is one of them."""
     list_parameters: Sequence[Parameter] = ()
     indexed: bool = False
-    """Whether lists with filters are read from the replica."""
+    """Whether filtered lists are read from the replica."""
     computed: bool = False
-    """Whether part of each object is computed for each answer rather than stored."""
+    """Whether part of each object is computed per answer instead of stored."""
     changed_by: Verb
     """The verb that lets a caller change objects of the kind."""
     stated_by: Verb | None = None
-    """Another verb that lets a caller change them, if an object can report a fact instead of a wish."""
+    """An alternative verb for changes that report facts, or None if the kind has none."""
 
     @property
     def kinds(self) -> str:
-        """Return the plural in capitals like the kind itself: `StorageClasses`."""
-        same = len(self.kind) - 1  # only the last letter may be another in the plural
+        """The plural, capitalized like the kind itself: `StorageClasses`."""
+        same = len(self.kind) - 1  # only the last letter may differ in the plural
         return self.kind[:same] + self.plural[same:]
 
     @property
     def reading(self) -> Access:
-        """Return the access for reading the kind; callers who may read part of a cluster may read its nodes."""
+        """The access for reading the kind; reading part of a cluster includes its nodes."""
         return Namespaced("read")
 
     @property
     def changing(self) -> Access:
-        """Return the access for changing the kind."""
+        """The access for changing the kind."""
         if self.namespaced:
             return Namespaced(self.changed_by, self.stated_by)
         return Cluster(self.changed_by)
 
     @property
     def tag(self) -> str:
-        """Return the tag that groups the kind's operations in the document."""
+        """The tag that groups the kind's operations in the document."""
         return self.plural
 
     @property
     def collection(self) -> str:
-        """Return the path of all objects of the kind in one scope."""
+        """The path of all objects of the kind in one scope."""
         scope = CLUSTER_PATH + ("/namespaces/{namespace:str}" if self.namespaced else "")
         return f"{scope}/{self.plural}"
 
     @property
     def item(self) -> str:
-        """Return the path of one object."""
+        """The path of one object."""
         return self.collection + "/{name:str}"
 
 
@@ -210,7 +210,10 @@ _SHORT_LISTS = tuple(
         {"limit", "sort"},
     )
 )
-"""Filters of lists that are read from another worker's replica; longer lists would have to be held there."""
+"""Sets of query parameters with which a list is read from another worker's replica.
+
+Lists without them may be long, and would have to be buffered there.
+"""
 
 
 _FACTS = (
@@ -240,7 +243,7 @@ _READ_PROBLEMS = ("Compacted", "Overloaded", "RevisionNotReached")
 
 
 def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation:
-    """Declare the list of a kind; pods can also be listed in all namespaces (`everywhere`)."""
+    """Declare the list operation of a kind, for one namespace or `everywhere`."""
     scoped = resource.namespaced and not everywhere
     scope = "a namespace" if scoped else "the cluster"
     infix = "Namespaced" if scoped else ""
@@ -281,7 +284,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
 
 
 def get_operation(resource: Resource) -> Operation:
-    """Declare how one object is read."""
+    """Declare the read operation of a kind."""
     return Operation(
         id=f"get{resource.kind}",
         access=resource.reading,
@@ -307,7 +310,7 @@ _WRITE_PROBLEMS = (
 
 
 def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[str]) -> Operation:
-    """Declare how an object is created that must not exist yet; `key` is the idempotency key."""
+    """Declare the operation that creates a new object; `key` is the idempotency key parameter."""
     return Operation(
         id=f"create{resource.kind}",
         minimal=True,
@@ -339,7 +342,7 @@ def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[
 
 
 def put_operation(resource: Resource) -> Operation:
-    """Declare how an object is created or replaced."""
+    """Declare the operation that creates or replaces an object."""
     return Operation(
         id=f"put{resource.kind}",
         minimal=True,
@@ -361,7 +364,7 @@ def put_operation(resource: Resource) -> Operation:
 
 
 def patch_operation(resource: Resource) -> Operation:
-    """Declare how an object is patched."""
+    """Declare the patch operation of a kind."""
     types: dict[str, Any] = {
         STRATEGIC_MERGE_PATCH: object_types.StrategicMergePatch,
         JSON: object_types.MergePatch,
@@ -406,7 +409,7 @@ def patch_operation(resource: Resource) -> Operation:
 
 
 def _applied_example(resource: Resource) -> dict[str, object]:
-    """Return what one manager wants of an object, and nothing else."""
+    """Return an example of the fields that one manager applies to an object."""
     metadata = resource.example["metadata"]
     assert isinstance(metadata, dict)
     kept = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
@@ -418,7 +421,7 @@ def _applied_example(resource: Resource) -> dict[str, object]:
 
 
 def delete_operation(resource: Resource) -> Operation:
-    """Declare how an object is deleted."""
+    """Declare the delete operation of a kind."""
     effects = {
         "Node": "Its pods stay stored, with their `nodeName`.",
         "PodGroup": "Its members stay; those without a node wait until it is there again.",
@@ -462,7 +465,7 @@ def _deletion_example(resource: Resource) -> dict[str, object]:
 def delete_many_operation(
     resource: Resource, key: Parameter, key_problems: Sequence[str], *, everywhere: bool = False
 ) -> Operation:
-    """Declare how objects of a kind that pass filters are deleted; `key` is the idempotency key."""
+    """Declare the operation that deletes filtered objects; `key` is the idempotency key."""
     scoped = resource.namespaced and not everywhere
     scope = "a namespace" if scoped else "the cluster"
     infix = "Namespaced" if scoped else ""

@@ -1,4 +1,4 @@
-"""The kinds of objects that have paths of their own."""
+"""The registry of the kinds of objects that have paths of their own."""
 
 from collections.abc import Mapping
 
@@ -94,7 +94,7 @@ QUOTAS = Resource(
     kind="ResourceQuota",
     plural="resourcequotas",
     namespaced=True,
-    changed_by="configure",  # a limit that its tenant could raise would be none
+    changed_by="configure",  # a limit that its tenant could raise would be pointless
     wire_type=object_types.ResourceQuota,
     list_type=object_types.ResourceQuotaList,
     computed=True,

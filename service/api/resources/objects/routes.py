@@ -1,4 +1,4 @@
-"""Handle the operations that every kind of stored object has: list, get, put, patch, delete."""
+"""Handle the operations that all stored objects have: list, get, put, patch, and delete."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -151,7 +151,7 @@ def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any
 async def get_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Return one object as committed."""
+    """Return an object in its last committed state."""
     namespace, name = _place(request)
     require_read(request, resource.kind, namespace, name)
     parameters, cluster = query(request), request.path_params["cluster"]
@@ -184,14 +184,14 @@ async def get_object(
 async def list_objects(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[Any]:
-    """Return the objects of a kind, as `list_of` does."""
+    """Return the objects of a kind; see `list_of`."""
     return await list_of(request, services, resource.kind)
 
 
 async def list_of(request: ApiRequest, services: Services, kind: str) -> Response[Any]:
-    """Return objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
+    """Return objects ordered by namespace and name: a page if `limit` is given, else all, streamed.
 
-    With `sort` they are in another order, as returned by `sorted_list`.
+    With `sort`, the order differs; see `sorted_list`.
     """
     parameters = query(request)
     own = named_with_order(_list_named(request, kind), parameters)
@@ -240,7 +240,7 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
 
 
 def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow) -> None:
-    """Note an unreadable object, if the caller would see it."""
+    """Record an unreadable object if it would be visible to the caller."""
     if sees(visibility, row.kind, row.namespace, row.name):
         left_out.append(row)
 
@@ -248,7 +248,7 @@ def _leave_out(left_out: list[ObjectRow], visibility: Visibility, row: ObjectRow
 def _lists(
     services: Services, kind: str, wanted: ObjectFilter, past: int | None
 ) -> tuple[Lists, Callable[[bytes], bool] | None]:
-    """Return the reader of a list, and the filter of its bodies, or None if all of them pass."""
+    """Return the reader of a list, and a filter of its bodies, or None if no filter is needed."""
     passes = filter_of_bodies(kind, wanted)
     if past is not None:
         return services.past.lists(past, passes), None
@@ -261,13 +261,13 @@ def _lists(
 class _Answer(NamedTuple):
     kind: str
     own: str
-    """The list's name in tokens."""
+    """The list's name in continuation tokens."""
     revision: int
     """The revision of the first page."""
     head: int
     is_past: bool
     left_out: list[ObjectRow]
-    """Unreadable objects, as far as the list was read."""
+    """The unreadable objects in the part of the list that was read."""
 
 
 async def _page(
@@ -288,7 +288,7 @@ async def _page(
 async def _unchanged_list(
     request: ApiRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
-    """Return 304 if nothing in the cluster has changed since the list that the client has.
+    """Return 304 if the cluster has not changed since the client read the list, or None.
 
     Lists whose objects also change without a revision never count as unchanged.
     """
@@ -299,7 +299,7 @@ async def _unchanged_list(
 
 
 def _list_tag(request: ApiRequest, chosen: ChosenFields | None, revision: int) -> str:
-    """Return the entity tag of a list, which depends on the visible namespaces and the chosen fields."""
+    """Return the entity tag of a list, which depends on visible namespaces and chosen fields."""
     return tag_with(visible_tag(visibility_of(request), f'W/"{revision}"'), chosen)
 
 
@@ -328,7 +328,7 @@ async def put_object(
 async def patch_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Change single fields of an object, or merge what a manager wants into it."""
+    """Patch single fields of an object, or apply a manager's fields to it."""
     parameters = query(request)
     wanted = _applying if media_type(request) in _APPLY_TYPES else _patching
     intent = await wanted(request, services, parameters)
@@ -364,7 +364,7 @@ async def _patching(
 async def _applying(
     request: ApiRequest, services: Services, parameters: Mapping[str, str]
 ) -> Callable[..., ApplyPatch]:
-    """Return a partial `ApplyObject`; the caller adds kind, namespace, and name."""
+    """Return a partial `ApplyPatch`; the caller adds kind, namespace, and name."""
     manager, force = named_manager(request, parameters), flag(parameters, "force")
     body = await services.bodies.read(request)
     applied = await decode_applied(body, services.settings.apply_yaml_bytes_max)
@@ -374,7 +374,7 @@ async def _applying(
 async def delete_object(
     request: ApiRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Delete an object at once, and return it as it was."""
+    """Delete an object at once, and return its last state."""
     parameters = query(request)
     namespace, name = _place(request)
     options = await delete_options(request, services)
@@ -400,7 +400,7 @@ async def _submit(
     parameters: Mapping[str, str],
     intent: Intent[ObjectAnswer],
 ) -> Response[bytes]:
-    """Submit a write, and return the object as it is, was, or would be after it."""
+    """Submit a write, and return the resulting or deleted object."""
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         with_dry_run(request, parameters, intent),
@@ -414,7 +414,7 @@ async def _submit(
 def written_response(
     request: ApiRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
 ) -> Response[bytes]:
-    """Return the answer of a write: the object as the caller may see it, or less if preferred."""
+    """Return the answer to a write: the object as visible to the caller, or a minimal one."""
     status, warnings = 201 if answer.created else 200, answer.warnings
     minimal = prefers_minimal(request)
     if minimal:
@@ -436,7 +436,7 @@ def rendered_object(
     minimal: bool,
     status: int = 200,
 ) -> Rendered:
-    """Render the answer of a write, which may be replayed: the object as the caller may see it."""
+    """Render the answer to a write, which may be replayed: the object as visible to the caller."""
     body = redact_body(visibility, kind, answer.body)
     if minimal:
         body = minimal_object(body)
@@ -452,7 +452,7 @@ def rendered_object(
 
 
 def patch_type_of(request: ApiRequest) -> PatchType:
-    """Return the kind of patch that the request's Content-Type announces."""
+    """Return the kind of patch declared by the request's Content-Type."""
     return _PATCH_TYPES[media_type(request)]
 
 
@@ -501,7 +501,10 @@ class _Found:
 
 
 async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None) -> Pieces:
-    """Yield the list in pieces; its head is sent with the first objects, which may find no room and be refused."""
+    """Yield the list in pieces, with its head in front of the first objects.
+
+    If these do not fit the byte budget, the whole answer can still be refused.
+    """
     before = head = list_head(answer.kind, answer.revision, None)
     async for batch in found.batches():
         if batch:
@@ -512,7 +515,7 @@ async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None)
 
 
 def _place(request: ApiRequest) -> ObjectName:
-    """Return the namespace and name in the path; the namespace is "" if the path names none."""
+    """Return the namespace and name in the path; the namespace is "" if the path has none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
 
 
@@ -529,7 +532,7 @@ def _named(namespace: str, name: str) -> str:
 async def delete_options(
     request: ApiRequest, services: Services
 ) -> object_types.DeletePreconditions:
-    """Return the preconditions in the body of a request to delete; none if it has no body."""
+    """Return the preconditions in the body of a deletion, all unset if there is no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():

@@ -1,4 +1,4 @@
-"""Parse what a server-side apply sends: an object as YAML or JSON, and the manager of its fields."""
+"""Parse a server-side apply: an object as YAML or JSON, and the manager of its fields."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _DEPTH_MAX = 32
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader of YAML that JSON could express: no aliases, no duplicate keys, and times as text."""
+    """A loader for YAML that JSON can express: no aliases, no duplicate keys, and times as text."""
 
     depth = 0
 
@@ -57,11 +57,11 @@ _Loader.yaml_implicit_resolvers = {
 
 
 async def decode_applied(body: bytes, yaml_bytes_max: int) -> Mapping[str, object]:
-    """Decode an object that is JSON, or YAML that JSON could express.
+    """Decode an object from JSON, or from YAML that JSON can express.
 
     Raises:
-        MalformedJSON, InvalidManifest: it is neither, or not an object.
-        BodyTooLarge: YAML, which is slow to read, is longer than `yaml_bytes_max`.
+        MalformedJSON, InvalidManifest: the body is neither, or not an object.
+        BodyTooLarge: YAML, which is slow to parse, is longer than `yaml_bytes_max`.
     """
     if body.lstrip()[:1] == b"{":
         value = decode_strict(body)
@@ -98,10 +98,10 @@ def manager_of(request: ApiRequest, parameters: Mapping[str, str]) -> str:
 
 
 def named_manager(request: ApiRequest, parameters: Mapping[str, str]) -> str:
-    """Return the manager that applies, which an apply must name, unlike other writes.
+    """Return the manager of a server-side apply, which must be named, unlike in other writes.
 
     Raises:
-        MalformedRequest: there is no `fieldManager`, or a wrong one.
+        MalformedRequest: `fieldManager` is missing or invalid.
     """
     if "fieldManager" not in parameters:
         raise wrong_parameter("fieldManager", "is required where an object is applied", "")

@@ -1,4 +1,4 @@
-"""List pods and nodes in another order than by name, page by page."""
+"""List pods and nodes in an order other than by name, page by page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,29 +21,29 @@ from service.model.selection.object_order import ORDER_FIELDS, Order, OrderKey
 
 
 class SortedList(NamedTuple):
-    """The request for a sorted list."""
+    """A request for a sorted list."""
 
     kind: str
     order: Order
     filter: ObjectFilter
     wanted: Wanted
     lists: Lists
-    """Reads objects that are not in memory, or not the present ones."""
+    """Reads objects that are not in memory, and those of past revisions."""
     start: Continue | None
     """The position at which the previous page ended."""
     own: str
-    """The list's name in tokens."""
+    """The list's name in continuation tokens."""
     past: int | None
     limit: int
     left_out: Sequence[ObjectRow]
-    """Unreadable objects, as far as the list was read."""
+    """The unreadable objects in the part of the list that was read."""
 
 
 def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
-    """Return the order that a list asks for, or None for the order by name.
+    """Return the order requested for a list, or None for the order by name.
 
     Raises:
-        MalformedRequest: objects of the kind cannot be sorted by that field.
+        MalformedRequest: objects of the kind cannot be sorted by that field, or `limit` is missing.
     """
     text = parameters.get("sort")
     if text is None:
@@ -58,7 +58,7 @@ def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
 
 
 def named_with_order(own: str, parameters: Mapping[str, str]) -> str:
-    """Return a list's name in tokens, which differs for each order."""
+    """Return the list's name in continuation tokens, which includes the order."""
     order = parameters.get("sort")
     return own if order is None else f"{own}?sort={order[:100]}"
 
@@ -108,7 +108,7 @@ def _after(order: Order, start: Continue | None) -> OrderKey | None:
 
 
 def _within_bytes(placed: list[Placed]) -> list[Placed]:
-    """Return the first rows, up to the one that reaches the most bytes of a page."""
+    """Return the rows up to the one that reaches the byte limit of a page."""
     size = 0
     for number, (_, row) in enumerate(placed, start=1):
         size += len(row.body)

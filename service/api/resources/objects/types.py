@@ -1,8 +1,9 @@
-"""Schemas of objects, lists, and patches, as the OpenAPI document shows manifests.
+"""Schemas of objects, lists, and patches: the manifests in the OpenAPI document.
 
-Handlers read manifests as bytes through `service.model.registry.manifests`, which checks everything
-written here and more; these types are for readers and for generated clients. What scheduling reads is
-taken from `service.model.pods.pod` and `service.model.pods.pod_fields`, not declared again.
+Handlers parse manifests from bytes with `service.model.registry.manifests`, which checks everything
+declared here and more; these types are for readers and generated clients. Fields that scheduling
+reads are imported from `service.model.pods.pod` and `service.model.pods.pod_fields` instead of
+being declared again.
 """
 
 from typing import Annotated, Any, Literal
@@ -246,7 +247,7 @@ class PodGroupList(ListOfObjects, frozen=True, kw_only=True):
 
 
 def _kept_type(declared: KindSpec) -> type[msgspec.Struct]:
-    """Return the type of a kind's objects: the fields that it declares, and those that all objects have."""
+    """Build the type of a kind's objects from its own fields and those of all objects."""
     return msgspec.defstruct(
         declared.kind,
         [
@@ -288,10 +289,10 @@ KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in DECLARED_KINDS.it
 
 
 def _any_of(description: str, *kinds: str) -> dict[str, Any]:
-    """Return a union of schemas that are named after their kinds.
+    """Build a union of the schemas with these kinds' names.
 
-    It is an `anyOf`, because generators of TypeScript would require `kind` in every manifest if it
-    discriminated the schemas of a `oneOf`.
+    It is an `anyOf`, because TypeScript generators would require `kind` in every manifest if it
+    discriminated the alternatives of a `oneOf`.
     """
     return {
         "description": description,
@@ -311,7 +312,7 @@ RULE_OBJECT = _any_of("One of the kinds that are kept for rules.", *DECLARED_KIN
 """The schema of `RuleObject`."""
 
 AnyKept = Annotated[Any, _named("RuleObject")]
-"""One of the kinds that are kept for rules."""
+"""An object of one of the kinds that are only stored for scheduling rules."""
 
 Applicable = Annotated[Any, _named("ApplicableObject")]
 """An object that `apply` accepts."""

@@ -1,4 +1,4 @@
-"""Placements of pods: place, bind, evict, explain, simulate, and find capacity and violations."""
+"""Placements: place, bind, evict, explain, and simulate pods, and find capacity and violations."""
 
 from service.api.resources.placements.routes import PLACEMENT_HANDLERS
 

@@ -1,4 +1,4 @@
-"""Check whether a caller may place the pods that a body names, in their namespaces."""
+"""Check whether a caller may place the pods in a body, in their namespaces."""
 
 from service.api.http.permissions import require, require_for
 from service.model.core.errors import Forbidden
@@ -8,14 +8,14 @@ from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace
 
 
 def require_placing(caller: Caller, intent: PlacePods) -> None:
-    """Check that the caller may place pods in the namespaces of all pods that the request names.
+    """Check that the caller may place pods in the namespaces of all pods in the request.
 
-    If pods are to be evicted for them, the caller needs the right to evict in some namespace of the
-    cluster; pods in other namespaces are then no victims.
+    If pods may be evicted for them, the caller needs the right to evict in at least one namespace
+    of the cluster; pods in other namespaces are then not considered as victims.
 
     Raises:
-        Forbidden: the caller may not place in some namespace, and the first such pod is named; or it may
-            evict nowhere.
+        Forbidden: the caller may not place a pod in its namespace (the error names the first such
+            pod), or may not evict anywhere.
     """
     if intent.preemption == "Evict":
         _require_evicting(caller)
@@ -37,12 +37,12 @@ def _require_evicting(caller: Caller) -> None:
 
 
 def require_planning(caller: Caller, intent: MakePlan) -> None:
-    """Check that the caller may place pods in the namespaces of all pods that a plan adds or places.
+    """Check that the caller may place all pods that a plan adds or places.
 
-    The pods that the plan's changes select are checked when it is made.
+    Pods that the plan's changes select are checked when the plan is made.
 
     Raises:
-        Forbidden: it may not in some namespace; the first such pod is named.
+        Forbidden: the caller may not place a pod in its namespace; the error names the first.
     """
     for number, change in enumerate(intent.changes):
         for index, pod in enumerate(change.pods if isinstance(change, PutPods) else ()):
@@ -65,9 +65,9 @@ def require_planning(caller: Caller, intent: MakePlan) -> None:
 
 
 def require_force(caller: Caller, namespace: str) -> None:
-    """Check that the caller may bind a pod whatever the filters say, which reports a fact.
+    """Check that the caller may bind a pod regardless of filters, which counts as reporting a fact.
 
     Raises:
-        Forbidden: it may not state facts in the pod's namespace.
+        Forbidden: the caller may not report facts in the pod's namespace.
     """
     require(caller.principal, "observe", caller.cluster, namespace)

@@ -1,7 +1,7 @@
-"""Parse the bodies of bindings, confirmations, and evictions: which pod, which node, which conditions.
+"""Parse the bodies of bindings, confirmations, and evictions: pod, node, and preconditions.
 
-No field is ignored: a misspelled `force`, or the name of another pod than the path's, would do something
-else than the client meant.
+No field is ignored: with a misspelled `force`, or a pod name that differs from the path's, the
+request would do something that the client did not intend.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: a field is wrong, or unknown, or names another pod.
+        InvalidManifest: a field is wrong or unknown, or names another pod.
     """
     fields = _read(body, _BINDING, namespace=namespace, name=name)
     return BindPod(
@@ -105,7 +105,7 @@ def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: a field is wrong, or unknown, or names another pod.
+        InvalidManifest: a field is wrong or unknown, or names another pod.
     """
     fields = _read(body, _EVICTION, namespace=namespace, name=name) if body.strip() else {}
     preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")

@@ -68,7 +68,7 @@ _CAPACITY = Operation(
 async def find_capacity(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Count how many pods of a template get nodes."""
+    """Count how many more pods of a template could be placed."""
     media_type(request)
     query(request)
     sent = _checked(await services.bodies.read(request), services.settings.request_items_max)
@@ -103,7 +103,7 @@ def _checked(raw: bytes, limit_max: int) -> dict[str, Any]:
 
 
 def _template(sent: Any) -> bytes:
-    """Return the template with a name that no stored pod is likely to have."""
+    """Return the template under a name that is unlikely to match a stored pod."""
     metadata = sent.get("metadata") if isinstance(sent, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or len(name) > _NAME_MAX:

@@ -1,4 +1,4 @@
-"""Parse the bodies of placements over several clusters, and make those of the placements in each."""
+"""Parse placements over several clusters, and build the request body for each cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
@@ -22,25 +22,25 @@ from service.scheduler.replica.pod_groups import group_of
 
 _OF_ONE_CLUSTER = [name for name in PLACEMENT_FIELDS if name not in fields_of(OverClustersRequest)]
 _CHOICE = ("strategy", "splitGroups")
-"""The fields that choose between clusters."""
+"""The fields that control the choice between clusters."""
 _Names = Annotated[list[DNSLabel], msgspec.Meta(min_length=1)]
 
 
 class OverClustersBody(NamedTuple):
-    """A parsed request."""
+    """A parsed request to place pods over several clusters."""
 
     clusters: Sequence[str] | None
-    """The named clusters, or None for all in which the caller may place the pods."""
+    """The named clusters, or None for all clusters where the caller may place the pods."""
     strategy: Strategy
     split_groups: bool
     intent: PlacePods
     """The placement as it would be in a single cluster."""
     pods: Sequence[msgspec.Raw]
-    """The manifests of the pods, as they are sent to a cluster."""
+    """The encoded manifests of the pods, as sent to each cluster."""
     units: Sequence[Unit]
 
     def to_cluster(self, ask: ClusterQuery) -> bytes:
-        """Return the body of a placement of some of these pods in one cluster."""
+        """Return the body of a request to place some of these pods in one cluster."""
         return encode(
             {
                 "pods": [self.pods[index] for index in ask.indices],
@@ -62,7 +62,7 @@ async def parse_over_clusters(
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: the request or pods in it are invalid; the error lists everything wrong.
+        InvalidManifest: the request or its pods are invalid; the error lists everything wrong.
     """
     read = ("clusters", *_CHOICE, *PLACEMENT_FIELDS)
     members = await read_members(raw, read=read, lists=("pods",), items_max=items_max)
@@ -108,7 +108,7 @@ def _choice(sent: Mapping[str, Member | None]) -> OverClustersRequest:
 
 
 def _refuse_wrong_pods(intent: PlacePods) -> None:
-    """Refuse pods without names, which make retries safe, and constraints without effect."""
+    """Refuse pods without names, which make retries safe, and `minDomains` that has no effect."""
     if intent.undrawn:
         raise InvalidManifest(
             [FieldError(intent.path, "every pod needs a name here, not a generateName")]
@@ -130,7 +130,7 @@ def _refuse_wrong_pods(intent: PlacePods) -> None:
 def _manifests(
     sent: Mapping[str, Member], intent: PlacePods, items_max: int
 ) -> Sequence[msgspec.Raw]:
-    """Return the pods byte for byte as sent; each replica of a template has a name of its own."""
+    """Return the pods byte for byte as sent; each replica of a template gets its own name."""
     if intent.path != "template":
         return [msgspec.Raw(each) for each in items_in(sent["pods"], "pods", items_max)]
     template = msgspec.json.decode(whole(sent["template"]), type=dict[str, msgspec.Raw])
@@ -146,7 +146,7 @@ def _encoded(value: object) -> msgspec.Raw:
 
 
 def _units(intent: PlacePods) -> Sequence[Unit]:
-    """Return what goes to one cluster together: all pods, the members of a group, or a single pod."""
+    """Return units to place in one cluster each: all pods, a group's members, or single pods."""
     together: dict[object, list[int]] = {}
     for index, manifest in enumerate(intent.pods):
         group = group_of(manifest)

@@ -34,10 +34,10 @@ from service.scheduler.protocol.split_groups import GroupAnswer
 async def post_as_caller(
     request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
-    """POST to a cluster with the rights of the caller, and return the answer of the worker that decides for it.
+    """POST to a cluster with the caller's rights, and return the answer of the cluster's worker.
 
-    Changes are committed only while the leases in `told` are held. The subrequest is neither authenticated
-    nor counted again, and holds bytes of its own.
+    If `told` has leases, changes are only committed while they are held. The subrequest is neither
+    authenticated nor rate-limited again, and holds bytes of its own.
     """
     asking = request.context
     whole = f"/v1/clusters/{cluster}/{path}"
@@ -164,10 +164,10 @@ async def place_pods_over_clusters(
 
 
 async def _clusters(request: ApiRequest, services: Services, body: OverClustersBody) -> list[str]:
-    """Return the clusters to ask: those named, or all in which the caller may place these pods.
+    """Return the clusters to ask: those named, or all where the caller may place these pods.
 
     Raises:
-        Forbidden: the caller may not place the pods in a cluster that it names, or in none at all.
+        Forbidden: the caller may not place the pods in a named cluster, or in any cluster.
     """
     principal = request.context.require_principal()
     if body.clusters is not None:
@@ -187,28 +187,28 @@ def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:
 
 
 class ClustersAsCaller:
-    """Asks clusters on behalf of the caller of one request, as `ClusterClient` specifies.
+    """Sends requests to clusters on behalf of one caller; implements `ClusterClient`.
 
-    Each step is a request of its own to the worker that decides for the cluster, so tests that stop a
-    request between two steps do so here.
+    Each step is a request of its own to the cluster's worker, so tests that interrupt a placement
+    between two steps do so here.
     """
 
     def __init__(self, request: ApiRequest, body: OverClustersBody) -> None:
-        """`body` is the whole request; each cluster is sent the part that concerns it."""
+        """Store the caller's request; each cluster only receives its part of `body`."""
         self._request = request
         self._body = body
         self._failed: list[tuple[Unavailable, ForwardedAnswer]] = []
 
     def behind(self, error: Unavailable) -> ForwardedAnswer | None:
-        """Return the cluster's error response that caused `error`, which becomes the response to the whole request."""
+        """Return the cluster's response behind `error`, to be passed on, or None."""
         return next((answer for raised, answer in self._failed if raised is error), None)
 
     async def place(self, ask: ClusterQuery) -> PlacementAnswer:
-        """Place pods in one cluster, as `service.scheduler.multi_cluster.cluster_bids.ClusterClient` specifies.
+        """Place pods in one cluster.
 
         Raises:
             OutcomeUnknown: the cluster may have placed them.
-            Unavailable: the cluster answered with an error, which is remembered.
+            Unavailable: the cluster answered with an error, which `behind` returns.
         """
         answer = await post_as_caller(
             self._request,
@@ -222,11 +222,11 @@ class ClustersAsCaller:
         raise self._error(ask.cluster, answer, changes=not ask.dry_run)
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
-        """Take a step of a group in several clusters, as `ClusterClient` specifies.
+        """Advance a group that spans several clusters by one step in one cluster.
 
         Raises:
-            OutcomeUnknown: the cluster may have taken it.
-            Unavailable: the cluster answered with an error, which is remembered.
+            OutcomeUnknown: the cluster may have taken the step.
+            Unavailable: the cluster answered with an error, which `behind` returns.
         """
         answer = await post_as_caller(
             self._request,

@@ -1,4 +1,4 @@
-"""Parse the bodies of placements; each pod stays bytes until its template is looked up."""
+"""Parse placement requests; each pod stays encoded until its template is looked up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,10 +24,10 @@ from service.scheduler.protocol.placements import PodRef
 Subject = Literal["pods", "podRefs", "template"]
 
 _SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
-# This is looked up once, since msgspec works out the fields of a type anew at each call.
+# Looked up once, since msgspec computes the fields of a type at each call.
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(PlacementRequest)}
 PLACEMENT_FIELDS = tuple(_FIELDS)
-"""The fields of a placement."""
+"""The names of a placement request's fields."""
 _OPTIONS = {name: field for name, field in _FIELDS.items() if name not in _SUBJECTS}
 _DEFAULTS = PlacementRequest()
 
@@ -37,7 +37,7 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: the request or pods in it are invalid; the error lists everything wrong.
+        InvalidManifest: the request or its pods are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=PLACEMENT_FIELDS, lists=("pods",), items_max=items_max)
     return await placement_of(members, templates, items_max)
@@ -46,10 +46,10 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 async def placement_of(
     sent: Mapping[str, Member], templates: TemplateCache, items_max: int
 ) -> PlacePods:
-    """Return the intent of the members of such a body, each still as JSON.
+    """Build the intent of a placement from the encoded members of its body.
 
     Raises:
-        MalformedJSON, InvalidManifest: as `parse_placement`.
+        MalformedJSON, InvalidManifest: as for `parse_placement`.
     """
     members = {name: value for name, value in sent.items() if value != b"null"}
     options, errors = _read_options(members)
@@ -75,10 +75,10 @@ async def parse_pods(
     items_max: int,
     parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
-    """Parse a list of pods to place; their `nodeName` is where they should go, not where they are.
+    """Parse a list of pods to place, in which `nodeName` is a wish instead of a fact.
 
     Raises:
-        InvalidManifest: some pods are wrong; errors are named as `pods[3].spec…`.
+        InvalidManifest: some pods are invalid; error paths begin with `pods[3]`.
     """
     parse = parse or partial(parse_pod, templates=templates, to_place=True)
     pods = await parse_items(items_in(member, field, items_max), field, parse)
@@ -104,7 +104,7 @@ async def _intent(
         read = partial(_pods, subject, member, options, templates, items_max)
         try:
             pods = await read(named)
-        except InvalidManifest:  # perhaps of a pod whose name is still to be drawn
+        except InvalidManifest:  # perhaps only because a name must still be generated
             naming = GenerateNameParser(named)
             pods, undrawn = await read(naming), naming.are_undrawn
     return PlacePods(
@@ -142,12 +142,12 @@ async def parse_replicas(
     templates: TemplateCache,
     parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
-    """Return the pods `<name>-0` to `<name>-(count-1)`; the same template always names the same pods.
+    """Return a template's pods `<name>-0` to `<name>-(count-1)`, with the same names at each call.
 
     If `parse` accepts a `generateName`, the pods of a template with one still need generated names.
 
     Raises:
-        InvalidManifest: the template is wrong, has a uid, or its name is too long.
+        InvalidManifest: the template is invalid or has a uid, or its name is too long.
     """
     try:
         parse = parse or partial(parse_pod, templates=templates, to_place=True)
@@ -188,7 +188,7 @@ def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
 
 
 def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
-    """Yield the references that occur earlier in the list already, with their positions."""
+    """Yield the references that repeat an earlier one, with their positions."""
     seen: set[ObjectName] = set()
     for index, reference in enumerate(references):
         if is_undrawn(reference):
@@ -199,10 +199,10 @@ def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
 
 
 def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
-    """Refuse an object that is in a list twice.
+    """Refuse a list that contains an object twice.
 
     Raises:
-        InvalidManifest: an object occurs twice; each repetition is listed.
+        InvalidManifest: an object occurs twice; the error lists each repetition.
     """
     if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
         return

@@ -1,4 +1,4 @@
-"""Place pods; bind, confirm, and evict them by name; and explain where they can go."""
+"""Place pods; bind, confirm, and evict single pods; and explain placements."""
 
 from collections.abc import Callable
 from functools import partial
@@ -107,7 +107,7 @@ _PLACE = Operation(
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
 async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Place pods, and store their nodes."""
+    """Place pods and record their nodes."""
     media_type(request)
     parameters = query(request)
     dry = bool(parameters) and note_dry_run(request, parameters)
@@ -120,7 +120,7 @@ async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -
         body, services.scheduler.templates, services.settings.request_items_max
     )
     render: Callable[[PlacementAnswer], Rendered] = _rendered
-    if not caller.principal.is_admin:  # who may place everywhere, and sees all
+    if not caller.principal.is_admin:  # an admin may place everywhere and sees everything
         require_placing(caller, parsed)
         render = partial(_rendered_for, visibility_for(caller.principal, caller.cluster))
     if parsed.dry_run:
@@ -185,7 +185,7 @@ _BIND = Operation(
 
 @post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
 async def bind_pod(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Bind a pod to a node that passes all filters, or to any node with `force`."""
+    """Bind a pod to a node on which it passes all filters, or to any node with `force`."""
     media_type(request)
     parameters = query(request)
     body = await services.bodies.read(request)
@@ -249,7 +249,7 @@ _CONFIRM = Operation(
 async def confirm_binding(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Check the required rules of a placed pod now."""
+    """Check whether the required rules of a placed pod still hold."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -270,7 +270,7 @@ async def confirm_binding(
 
 
 def _told(violation: ViolationItem) -> str:
-    """Return why a rule does not hold, with the conflicting pods."""
+    """Describe why a rule does not hold, with the conflicting pods."""
     pods = ", ".join(f"{each.namespace}/{each.name}" for each in violation.conflicts_with)
     return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
@@ -366,7 +366,7 @@ _EXPLAIN = Operation(
 
 @get(PODS.item + "/explanation", opt=described(_EXPLAIN))
 async def explain_pod(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Explain a stored pod."""
+    """Explain the placement of a stored pod."""
     path, asked = request.path_params, query(request)
     intent = ExplainPod(namespace=path["namespace"], name=path["name"], node_name=asked.get("node"))
     past = number(asked, "revision")

@@ -1,4 +1,4 @@
-"""Place pods on a cluster that is written out in the request; nothing is stored."""
+"""Simulations: place pods on a cluster described in the request, without storing anything."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -88,7 +88,7 @@ _SIMULATE = Operation(
 
 @post("/v1/simulations", status_code=200, opt=described(_SIMULATE))
 async def simulate(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Place pods on an inline cluster."""
+    """Place pods on the cluster in the request."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -103,11 +103,11 @@ async def simulate(request: ApiRequest, services: NamedDependency[Services]) -> 
 
 
 async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
-    """Return the simulation that a body asks for.
+    """Parse a simulation from a request body.
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: the request or objects in it are invalid; the error lists everything wrong.
+        InvalidManifest: the request or its objects are invalid; the error lists everything wrong.
     """
     members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}
@@ -137,7 +137,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
 
 
 async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
-    """Return a part of the request, or `otherwise` if it is invalid, whose errors are added to `errors`."""
+    """Return a part of the request; if it is invalid, add its errors and return `otherwise`."""
     try:
         return await part
     except InvalidManifest as error:
@@ -163,7 +163,7 @@ async def _config(raw: Member | None) -> ClusterConfig:
 
 
 async def _options(members: Mapping[str, Member]) -> placement_types.SimulationRequest:
-    """Return the request with only its options."""
+    """Parse the options of the request, without its objects."""
     given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
     return converted(given, placement_types.SimulationRequest)
 

@@ -1,4 +1,4 @@
-"""List the placed pods that break a required rule now."""
+"""List the placed pods that currently violate a required rule."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency

@@ -1,4 +1,4 @@
-"""Plans of several steps: make, commit, drain, and repair."""
+"""Plans: make and commit them, drain nodes, and find repairs."""
 
 from service.api.resources.plans.routes import PLAN_HANDLERS
 

@@ -32,11 +32,11 @@ _check_nothing = declared(plan_types.NoOptions, {})
 
 
 def parse_drain(body: bytes) -> plan_types.DrainOptions:
-    """Return how to drain; the body may be empty.
+    """Parse the options of a drain; the body may be empty.
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: a field is wrong, or unknown.
+        InvalidManifest: a field is wrong or unknown.
     """
     if not body.strip():
         return plan_types.DrainOptions()
@@ -47,7 +47,11 @@ def parse_drain(body: bytes) -> plan_types.DrainOptions:
 
 
 def parse_nothing(body: bytes) -> None:
-    """Check a body that has no fields and may be empty. Raises as `parse_drain`."""
+    """Check that a body is empty or an object without fields.
+
+    Raises:
+        MalformedJSON, InvalidManifest: as for `parse_drain`.
+    """
     if body.strip():
         fields, problems = decode_strict(body), Problems()
         _check_nothing(fields, "", problems)
@@ -169,7 +173,7 @@ async def _cordon(
 
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
 async def drain_node(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Start to drain a node."""
+    """Start draining a node."""
     require_draining(request.context.caller())
     body, parameters = await _body(request, services)
     options = parse_drain(body)

@@ -1,4 +1,4 @@
-"""Parse the bodies of plans."""
+"""Parse requests to make or commit plans."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -74,20 +74,20 @@ _SELECTED: Mapping[str, Sequence[str]] = {
     "pods": _SELECTING,
     "namespaces": ("names", "selector"),
 }
-"""The fields that select objects, by their name in a change."""
+"""Maps each kind of object that a change can select to the fields that select it."""
 
 
 class _Fields(NamedTuple):
-    """The fields that a kind of change takes in addition to `op`."""
+    """The fields of one kind of change, in addition to `op`."""
 
     needed: Sequence[str] = ()
     optional: Sequence[str] = ()
     any_of: Sequence[str] = ()
-    """At least one of these is required."""
+    """Fields of which at least one is required."""
 
     @classmethod
     def of(cls, change: type[PlanChange]) -> "_Fields":
-        """Return the fields that the type of a change implies; a selection stands for several fields."""
+        """Derive the fields from the type of a change; a selection expands to several fields."""
         fields = msgspec.structs.fields(change)
         selected = [each.name for each in fields if each.type is Selection]
         stated = [each for each in fields if each.type is not Selection]
@@ -109,26 +109,26 @@ _GOALS: Mapping[str, GoalFields] = {
     "Rebalance": GOALS["Rebalance"],
     "Fit": GoalFields(optional=("pod", "podRef", "changesMax", "limit")),
 }
-"""Place and Fit need one of several fields."""
+"""Maps each type of goal to its fields; alternatives of Place and Fit are checked separately."""
 
 
 class PlanRequest(NamedTuple):
-    """A plan to make, and how many of its steps to return."""
+    """A parsed request for a plan, and the maximum number of steps to return."""
 
     intent: MakePlan
     steps_max: int
     expected: tuple[PlanStepKey, ...] | None = None
-    """The steps that it must have, or None for any."""
+    """The steps that the plan must have, or None to accept any."""
 
 
 async def parse_plan(
     raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
 ) -> PlanRequest:
-    """Parse the plan that a body asks for.
+    """Parse a plan request from a request body.
 
     Raises:
         MalformedJSON: the body is not JSON that Moorage accepts.
-        InvalidManifest: the request or manifests in it are invalid; the error lists everything wrong.
+        InvalidManifest: the request or its manifests are invalid; the error lists everything wrong.
     """
     fields = _checked(raw, declared(plan_types.PlanRequest, _rules(limits)))
     return await _plan(fields, templates, items_max)
@@ -137,10 +137,10 @@ async def parse_plan(
 async def parse_plan_commit(
     raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
 ) -> PlanRequest:
-    """Parse the plan that a body asks for, and the steps that it must have.
+    """Parse a plan request and its expected steps from a request body.
 
     Raises:
-        MalformedJSON, InvalidManifest: as `parse_plan`.
+        MalformedJSON, InvalidManifest: as for `parse_plan`.
     """
     fields = _checked(
         raw, declared(plan_types.PlanCommit, _rules(limits) | {"steps": list_of(_STEP)})
@@ -180,7 +180,7 @@ def _step_key(sent: Json) -> PlanStepKey:
     )
 
 
-# Rules, which find everything that is wrong before anything is read
+# Rules, which report everything wrong in a request before it is converted
 
 
 def _rules(limits: Limits) -> dict[str, Rule]:
@@ -333,7 +333,7 @@ _STEP = declared(
 _BOUNDS = declared(PlanBounds, {"seconds": _seconds, "protect": PROTECTED_PODS})
 
 
-# What is read
+# Conversion of the checked fields
 
 
 def _change(sent: object, *, templates: TemplateCache) -> PlanChange:

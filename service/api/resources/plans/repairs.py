@@ -87,7 +87,7 @@ _REPAIRS_OPERATION = Operation(
 
 @get(PODS.item + "/repairs", opt=described(_REPAIRS_OPERATION))
 async def find_repairs(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Find what would have to change so that a stored pod fits."""
+    """Find the smallest changes that would make a stored pod fit."""
     path, asked = request.path_params, query(request)
     visibility = visibility_of(request)
     intent = FindRepairs(

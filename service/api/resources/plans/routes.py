@@ -1,4 +1,4 @@
-"""Plans: apply changes to a fork of a cluster, set a goal, and return or carry out the steps to it."""
+"""Plans: change a fork of a cluster, set a goal, and return or execute the steps toward it."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -232,7 +232,7 @@ _COMMIT = Operation(
 
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
 async def commit_plan(request: ApiRequest, services: NamedDependency[Services]) -> DecidedAnswer:
-    """Make a plan, and carry it out if it reaches its goal."""
+    """Make a plan, and execute it if it reaches its goal."""
     asked, body = await _asked(request, services, parse_plan_commit)
     intent = CommitPlan(plan=asked.intent, expected=asked.expected)
     render = partial(_rendered, visibility_of(request), asked.steps_max)
@@ -242,7 +242,7 @@ async def commit_plan(request: ApiRequest, services: NamedDependency[Services]) 
 async def _asked(
     request: ApiRequest, services: Services, parse: _Parse
 ) -> tuple[PlanRequest, bytes]:
-    """Return the plan that a permitted caller asks for, and the request's body."""
+    """Return the parsed plan request, after checking the caller's rights, and the raw body."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)

@@ -1,4 +1,4 @@
-"""The server itself: its health, its metrics, its page, and its documentation."""
+"""The server itself: its health, metrics, browser page, and documentation."""
 
 from service.api.resources.server.routes import SERVER_HANDLERS
 

@@ -1,7 +1,7 @@
-"""Serve the documentation at `/docs`: the site that `make docs` builds, and the operations without scripts.
+"""Serve the documentation at `/docs`: the site built by `make docs`, and the API reference.
 
-The site's files are part of a wheel; a checkout has them once they are built. They hold no secret and
-are public. They are not cached in memory, since they are seldom read.
+The site's files are part of a wheel; a checkout has them once they are built. They are public and
+contain no secrets. They are not cached in memory, since they are rarely read.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from service.api.resources.server.routes import html_page
 from service.api.resources.server.ui import SECURITY_HEADERS
 
 FOLDER = Path(__file__).parents[2] / "site"
-"""The site as `make docs` builds it."""
+"""The directory where `make docs` builds the site."""
 START = "index.html"
 
 _TYPES = {
@@ -40,14 +40,14 @@ _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 @get("/docs", opt=declared(Public()))
 async def docs() -> Redirect:
-    """Redirect to the first page of the site, or to the operations if the site is not built."""
+    """Redirect to the site's first page, or to the API reference if the site is not built."""
     built = await asyncio.to_thread((FOLDER / START).is_file)
     return Redirect(f"/docs/{START}" if built else "/docs/operations", status_code=307)
 
 
 @get("/docs/operations", opt=declared(Public()))
 async def operations(openapi_page: NamedDependency[str]) -> Response[str]:
-    """Return the OpenAPI document as a page for people."""
+    """Return the API reference as an HTML page."""
     return html_page(openapi_page)
 
 
@@ -61,7 +61,7 @@ async def docs_file(request: ApiRequest) -> Response[bytes]:
 
 
 def _content(name: str) -> bytes:
-    """Return a file's content.
+    """Return the content of a file of the site.
 
     Raises:
         NoSuchPath: the site has no such file, or is not built.
@@ -74,11 +74,11 @@ def _content(name: str) -> bytes:
 
 
 def content_policy(content: bytes, name: str) -> str:
-    """Return what a file of the site may load: only the site's own files.
+    """Return the content security policy of a file, which may only load the site's own files.
 
-    The generator puts a few lines of script into each page, which set the colors before anything is drawn.
-    A page may run exactly those known lines and no others. The search runs in a worker, and its results
-    bring their own styles.
+    The site generator puts a short inline script into each page, which sets the colors before
+    anything is drawn. A page may run only its own inline scripts, identified by their hashes. The
+    search runs in a worker, and its results have inline styles.
     """
     own = _INLINE_SCRIPT.findall(content) if name.endswith(".html") else []
     hashes = (f" 'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in own)

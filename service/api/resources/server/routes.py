@@ -1,4 +1,4 @@
-"""Answer questions about the server itself: health, metrics, the API's document, and its pages."""
+"""Operations on the server itself: health, metrics, the OpenAPI document, and HTML pages."""
 
 import asyncio
 from typing import Literal
@@ -59,7 +59,7 @@ _OK = msgspec.json.encode(Readiness(status="ok"))
     ),
 )
 async def livez() -> Response[bytes]:
-    """Answer as long as the event loop runs."""
+    """Answer 200 while the event loop is running."""
     return Response(_OK, media_type=JSON)
 
 
@@ -91,11 +91,11 @@ async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
 
 
 async def check_ready(proof: CommitProbe, scheduler: Scheduler, lag_seconds_max: float) -> None:
-    """Check that this process can serve.
+    """Check that this process can serve requests.
 
     Raises:
         StorageUnavailable: it cannot reach the database, or commits would fail.
-        ReplicaLags: one of its replicas is too far behind its log.
+        ReplicaLags: it no longer follows the logs, or a replica is too far behind its log.
     """
     await proof.check()
     if not scheduler.running:
@@ -133,7 +133,7 @@ async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
 
 @get("/debug/replicas", opt=declared(Admin()))
 async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]:
-    """Return revision and hash of the replicas of every process that runs with `--debug`."""
+    """Return the revision and hash of each replica, for all processes running with `--debug`."""
     if not services.settings.debug:
         raise NoSuchPath("Start the server with --debug to compare replicas.")
     reports = await services.reads.store.replica_reports.latest()
@@ -148,13 +148,13 @@ async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
 
 @get("/errors", opt=declared(Public()))
 async def errors() -> Response[str]:
-    """Return a page with all codes of problem documents."""
+    """Return a page with all problem codes."""
     return html_page(problems_page())
 
 
 @get("/errors/{code:str}", opt=declared(Public()))
 async def error(request: ApiRequest) -> Response[str]:
-    """Return a page that explains one code, to which the `type` of a problem document leads."""
+    """Return a page that explains one problem code; a problem document's `type` points to it."""
     code = request.path_params["code"]
     if code not in PROBLEMS:
         raise NoSuchPath(f"There is no problem with the code {code[:100]}.")
@@ -163,13 +163,13 @@ async def error(request: ApiRequest) -> Response[str]:
 
 @get("/warnings", opt=declared(Public()))
 async def warnings() -> Response[str]:
-    """Return a page with all codes of warnings."""
+    """Return a page with all warning codes."""
     return html_page(warnings_page())
 
 
 @get("/warnings/{warning:str}", opt=declared(Public()))
 async def warning(request: ApiRequest) -> Response[str]:
-    """Return a page that explains one code of warnings."""
+    """Return a page that explains one warning code."""
     code = request.path_params["warning"]
     if code not in WARNINGS:
         raise NoSuchPath(f"There is no warning with the code {code[:100]}.")
@@ -177,7 +177,7 @@ async def warning(request: ApiRequest) -> Response[str]:
 
 
 def html_page(html: str) -> Response[str]:
-    """Return a page that has no scripts and loads nothing."""
+    """Return an HTML page under a policy that allows no scripts or external resources."""
     return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
 
 

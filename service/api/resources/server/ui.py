@@ -1,7 +1,7 @@
-"""Serve the page at `/`: a program for browsers, which uses the public API.
+"""Serve the page at `/`: a browser application that uses the public API.
 
-Its files are part of the package, made from `ui/`. They hold no secret and are public, since the page
-itself asks for a token; everything that they show is requested with the caller's own token.
+Its files are built from `ui/` and shipped with the package. They are public and contain no secrets:
+the page itself asks for a token, and requests everything that it shows with that token.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ from service.api.http.permissions import Public, declared
 from service.api.http.problems import NoSuchPath
 
 FOLDER = Path(__file__).parents[2] / "static"
-"""The files as `make page` builds them."""
+"""The directory of the files that `make page` builds."""
 
 _TYPES = {
     ".css": "text/css",
@@ -27,12 +27,12 @@ _POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Only the page's own files run; nothing inline, and nothing assembled from text."""
+"""A content security policy that runs only the page's own files, and no inline code."""
 SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Headers that keep windows and pages of other sites away from the files."""
+"""Headers that isolate the page's windows and files from other sites."""
 
 
 @cache
@@ -43,7 +43,7 @@ def page_files() -> dict[str, bytes]:
 
 @get("/", opt=declared(Public()))
 async def page() -> Response[bytes]:
-    """Return the page itself."""
+    """Return the HTML file of the page."""
     return _sent("index.html")
 
 

@@ -1,4 +1,4 @@
-"""Stream changes of pods' bindings, for clients that only act on placements."""
+"""Stream binding changes, for clients that only act on placements."""
 
 import msgspec
 from litestar import get
@@ -36,31 +36,31 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BindingLines(msgspec.Struct, frozen=True):
-    """Writes one record per line."""
+    """Writes binding changes as NDJSON, one record per line."""
 
     selection: BindingSelection
 
     @property
     def begin(self) -> bytes:
-        """Nothing: the status already tells the client that the stream has begun."""
+        """An empty beginning, since the response status already shows that the stream has begun."""
         return b""
 
     def change(self, change: Change, _: Visibility) -> bytes | None:
-        """Return the record of a change, or None if it has none."""
+        """Encode the record of a change, or return None if the change has no record."""
         record = self.selection.record(change)
         return None if record is None else _encode(record) + b"\n"
 
     def bookmark(self, revision: int) -> bytes:
-        """Return a record that marks that all changes up to its revision have been sent."""
+        """Encode a record stating that all changes up to a revision have been sent."""
         return _encode(_bookmark(revision)) + b"\n"
 
     def problem(self, document: bytes) -> bytes:
-        """Return the problem, which has no revision, as the last line."""
+        """Encode the problem as the last line of the stream; it has no revision."""
         return document + b"\n"
 
 
 class BindingEvents(msgspec.Struct, frozen=True):
-    """Writes one record per event; the event's type is the record's action."""
+    """Writes binding changes as events, whose types are the actions of their records."""
 
     selection: BindingSelection
 
@@ -70,16 +70,16 @@ class BindingEvents(msgspec.Struct, frozen=True):
         return RETRY
 
     def change(self, change: Change, _: Visibility) -> bytes | None:
-        """Return the record of a change, or None if it has none."""
+        """Encode the record of a change, or return None if the change has no record."""
         record = self.selection.record(change)
         return None if record is None else _event(record)
 
     def bookmark(self, revision: int) -> bytes:
-        """Return a record that marks that all changes up to its revision have been sent."""
+        """Encode an event stating that all changes up to a revision have been sent."""
         return _event(_bookmark(revision))
 
     def problem(self, document: bytes) -> bytes:
-        """Return the last event of the stream."""
+        """Encode the problem as the last event of the stream."""
         return error_frame(document)
 
 
@@ -146,7 +146,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/bindings", opt=described(_OPERATION))
 async def watch_bindings(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """Stream records; a request that must be refused is refused before the stream begins."""
+    """Stream binding changes; invalid requests are refused before the stream begins."""
     parameters = query(request)
     namespace, node = parameters.get("namespace") or None, parameters.get("nodeName")
     if node == "":

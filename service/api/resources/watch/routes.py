@@ -40,11 +40,12 @@ from service.scheduler.watching import WatchSelection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
 OPEN_SECONDS_MAX = 10.0
-"""How long a watch may wait for room before it begins; then its client is asked to retry."""
+"""The number of seconds that a watch may wait for room before it is refused as overloaded."""
 _UNWATCHED_SECONDS = 0.1
-"""A watch that waits longer to begin checks whether its client has disconnected.
+"""The number of seconds after which a watch that is still opening checks for a disconnect.
 
-Otherwise only its stream reads from the client, since a read that is cancelled may break the next one.
+Faster watches leave all reads from the client to their stream, since canceling a read may break the
+next one.
 """
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 
@@ -150,7 +151,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/watch", opt=described(_OPERATION))
 async def watch_changes(request: ApiRequest, services: NamedDependency[Services]) -> Streamed:
-    """Stream changes; a request that must be refused is refused before the stream begins."""
+    """Stream changes; invalid requests are refused before the stream begins."""
     parameters = query(request)
     cluster = request.path_params["cluster"]
     selection = _selection(parameters)
@@ -169,9 +170,10 @@ async def open_stream(
     node: str | None,
     bodies: BodySelection,
 ) -> Streamed:
-    """Begin a stream at the revision in the request's parameters; with a `node`, of what concerns its pods.
+    """Open a stream that starts at the revision in the request's parameters.
 
-    The writer only needs these `bodies`.
+    With a `node`, the stream only covers changes that concern the node's pods. The writer only
+    needs the objects in `bodies`.
     """
     parameters, cluster = query(request), request.path_params["cluster"]
     timeout = number(parameters, "timeoutSeconds", least=1)
@@ -189,7 +191,7 @@ async def open_stream(
             bodies=bodies,
             room=reservation.room_for_watch(bounded),
         )
-        # The watch is closed when the request ends, since the stream itself may never begin.
+        # Close the watch when the request ends, since the stream itself may never begin.
         reservation.at_end(watch.close)
     stream = ChangeStream(
         watch=watch,
@@ -213,7 +215,7 @@ async def open_stream(
 
 @asynccontextmanager
 async def _while_client_waits(request: ApiRequest) -> AsyncIterator[None]:
-    """Bound the time in which a watch is opened, and end it if the client disconnects.
+    """Limit how long a watch may take to open, and stop if the client disconnects.
 
     Raises:
         Overloaded: there was no room in time, or the client has disconnected.

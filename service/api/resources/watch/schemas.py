@@ -1,7 +1,7 @@
 """Schemas of the events of a watch.
 
-OpenAPI 3.1 cannot describe a stream of events, so its schema is text, and `contentSchema` describes what
-the text consists of: messages, whose data is JSON of one of the types here.
+OpenAPI 3.1 cannot describe event streams, so a stream is declared as text, and its `contentSchema`
+describes the messages in it. The data of a message is JSON of one of these types.
 """
 
 from typing import Annotated, Any, Literal
@@ -141,7 +141,7 @@ WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (*_EVENTS.values(), WatchMessage
 
 
 def _stream(description: str, media_type: str, part: str) -> Any:
-    """Return the type of an endless text that consists of such parts."""
+    """Build the type of an endless text that consists of the given parts."""
     content = {"contentMediaType": media_type, "contentSchema": {"$ref": f"{_SCHEMAS}{part}"}}
     return Annotated[str, msgspec.Meta(description=description, extra_json_schema=content)]
 

@@ -11,14 +11,14 @@ from service.scheduler.watching import WatchSelection
 EVENT_STREAM = "text/event-stream"
 
 RETRY = b"retry: 1000\n\n"
-"""Makes browsers reconnect a second after the stream breaks.
+"""The first bytes of a stream, which make browsers reconnect a second after it breaks.
 
-These are also the first bytes of a stream, which tell a client that it has begun.
+They also tell a client that the stream has begun.
 """
 
 
 class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes events with the objects of a watch."""
+    """Writes the changes of a watch as Server-Sent Events that contain the changed objects."""
 
     selection: WatchSelection
     cluster: str
@@ -29,34 +29,40 @@ class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
         return RETRY
 
     def change(self, change: Change, visibility: Visibility) -> bytes | None:
-        """Return an event with the object as its reader may see it, or None if it is not selected."""
+        """Encode a change as visible to its reader, or return None if it is not selected."""
         event = self.selection.event(change)
         if event is None:
             return None
         return frame(event, change.revision, _data(change, self.cluster, visibility))
 
     def bookmark(self, revision: int) -> bytes:
-        """Return an event that marks that all changes up to its revision have been sent."""
+        """Encode an event stating that all changes up to a revision have been sent."""
         data = b'{"kind":"Bookmark","object":{"metadata":{"resourceVersion":"%d"}}}' % revision
         return frame("BOOKMARK", revision, data)
 
     def problem(self, document: bytes) -> bytes:
-        """Return the last event of the stream."""
+        """Encode the problem as the last event of the stream."""
         return error_frame(document)
 
 
 def frame(event: str, revision: int, data: bytes) -> bytes:
-    """Return one event; `data` has no line ends."""
+    """Encode one event; `data` must not contain line ends."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (revision, event.encode(), data)
 
 
 def error_frame(document: bytes) -> bytes:
-    """Return an event with a problem. It has no id, so a reconnecting client asks for what it lacks."""
+    """Encode a problem as an event.
+
+    It has no id, so a client that reconnects continues after the last change that it received.
+    """
     return b"event: ERROR\ndata: %b\n\n" % document
 
 
 def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
-    """Return kind and object as JSON; a deleted object has its last state and its deletion's revision."""
+    """Encode the kind and object of a change; a deleted object has its last state.
+
+    Its resourceVersion is the revision of the change, even of a deletion.
+    """
     body = redact_body(visibility, change.kind, change.body)
     if change.kind == CLUSTER_KIND:
         body = _cluster(body, change.revision, cluster)
@@ -75,8 +81,8 @@ def _cluster(config: bytes, revision: int, name: str) -> bytes:
 
 
 def _on_one_line(body: bytes) -> bytes:
-    """Replace line ends by spaces, since a line end would end the event's field.
+    """Replace line ends with spaces, since a line end would end the event's field.
 
-    In JSON a line end can only occur between tokens, where a space means the same.
+    In JSON, line ends can only occur between tokens, where a space is equivalent.
     """
     return body.replace(b"\n", b" ").replace(b"\r", b" ")

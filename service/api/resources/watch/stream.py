@@ -1,4 +1,4 @@
-"""A watch as a stream of bytes: when to write what, whatever the form of the events."""
+"""A watch as a byte stream: when to send events and bookmarks, independent of their format."""
 
 import asyncio
 import math
@@ -17,37 +17,37 @@ from service.scheduler.watching import LoggedCommit, Watch
 
 
 class Writer(Protocol):
-    """The form in which a stream reports changes."""
+    """The format in which a stream reports changes."""
 
     @property
     def begin(self) -> bytes:
-        """The first bytes of a stream, if the form has any."""
+        """The first bytes of a stream, possibly none."""
         ...
 
     def change(self, change: Change, visibility: Visibility) -> bytes | None:
-        """Return a change that its reader may see in this form, or None if it is not selected.
+        """Encode a change as visible to its reader, or return None if it is not selected.
 
         Raises:
-            Compacted: the log does not tell whether it is selected.
+            Compacted: the log no longer shows whether the change is selected.
         """
         ...
 
     def bookmark(self, revision: int) -> bytes:
-        """Return a mark that all changes up to a revision have been sent."""
+        """Encode a mark that all changes up to a revision have been sent."""
         ...
 
     def problem(self, document: bytes) -> bytes:
-        """Return the problem that ends the stream."""
+        """Encode the problem that ends the stream."""
         ...
 
 
 class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client watches, and how its events are written."""
+    """The stream of changes that one client watches."""
 
     watch: Watch
     writer: Writer
     visible: Visible
-    """Returns what the watcher may see at present; raises if the watch must end."""
+    """Returns what the watcher may currently see, or raises if the watch must end."""
     cluster: str
     """The name of the watched cluster."""
     path: str
@@ -56,12 +56,12 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
     refused: Callable[[int], None] = lambda _: None
     """Called with the status of the problem that ends the stream."""
     from_present: bool
-    """Whether the watch starts at the present revision, which is then sent to the client."""
+    """Whether the watch starts at the current revision, which is then sent as a bookmark."""
     bookmark_seconds: float
     timeout_seconds: float = math.inf
 
     async def pieces(self) -> Pieces:
-        """Yield the stream, which ends after the requested time, with the server, or with an error."""
+        """Yield the stream until its time limit, the server's shutdown, or an error."""
         try:
             yield self.writer.begin + (self._bookmark() if self.from_present else b"")
             async for piece in self._events():
@@ -79,7 +79,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             self.watch.close()
 
     async def _events(self) -> Pieces:
-        """Yield events and bookmarks; a bookmark comes only between commits, never within one."""
+        """Yield events and bookmarks; bookmarks are only sent between commits."""
         now = asyncio.get_running_loop().time
         end, due = now() + self.timeout_seconds, now() + self.bookmark_seconds
         while now() < end:
@@ -88,7 +88,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
                 return
             reader = PageReader(now)
             for written in self._written(commits, await self._visible(commits)):
-                # In small pieces, for which there is always room: the watch holds that of the whole.
+                # Pieces of this size always have room: the watch holds the bytes of the whole page.
                 for start in range(0, len(written), PIECE_BYTES):
                     with reader.reading(min(PIECE_BYTES, len(written) - start)):
                         yield written[start : start + PIECE_BYTES]
@@ -104,10 +104,10 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound(f"There is no cluster {self.cluster!r} any more.") from None
 
     async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
-        """Return what the watcher may see now.
+        """Return what the watcher may currently see.
 
-        If that cannot be read and there is nothing to show, the watch continues: it may be known by the time of
-        the next commits.
+        If this cannot be read and there are no changes to send, the watch continues, and reads it
+        again for the next commits.
         """
         try:
             return await self.visible()
@@ -117,7 +117,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
             return frozenset()
 
     def _written(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
-        """Yield the events in pieces; those before one that cannot be written come before its error."""
+        """Yield the events in pieces; if one cannot be encoded, yield those before it and raise."""
         written: list[bytes] = []
         size = 0
         try:
@@ -153,7 +153,7 @@ class ChangeStream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _problem(error: Exception, path: str, request_id: str) -> tuple[int, bytes]:
-    """Return the error's status and its document."""
+    """Return an error's status and problem document."""
     if not isinstance(error, MoorageError):
         error = MoorageError("An unexpected fault; the server's log has the details.")
     status, problem, _ = encode_problem(error, path, request_id)

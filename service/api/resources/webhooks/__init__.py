@@ -1,4 +1,4 @@
-"""Webhooks as resources: create, change, list, test, and delete them."""
+"""Webhooks: create, change, list, test, and delete them."""
 
 from service.api.resources.webhooks.routes import WEBHOOK_HANDLERS
 

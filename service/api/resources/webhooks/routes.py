@@ -1,4 +1,4 @@
-"""Manage webhooks: where a cluster's records are sent, for clients that cannot keep a stream open."""
+"""Manage webhooks, which deliver a cluster's records to clients without an open stream."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def _body(type_: type[msgspec.Struct], description: str, example: object) -> Bod
 _ONE = _body(Webhook, "The webhook.", _WEBHOOK)
 
 
-def _operation(  # noqa: PLR0913 - all that is told of one, by name
+def _operation(  # noqa: PLR0913 - the attributes of an operation, by name
     identifier: str,
     summary: str,
     answers: dict[int, Body],
@@ -210,7 +210,7 @@ _PATCH = _operation(
 async def patch_webhook(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Change single settings."""
+    """Change single settings of a webhook."""
     patch_type, dry = patch_type_of(request), is_dry(query(request))
     sent = decode_strict(await services.bodies.read(request))
     cluster, name, check = await _cluster(request, services), _name(request), _precondition(request)
@@ -313,7 +313,7 @@ _PING = _operation(
 
 @post(_ITEM + "/ping", status_code=200, opt=described(_PING))
 async def ping_webhook(request: ApiRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Send a test message."""
+    """Send a test message to a webhook."""
     query(request)
     cluster = await _cluster(request, services)
     row = await _found(request, services, cluster)
@@ -327,7 +327,7 @@ async def ping_webhook(request: ApiRequest, services: NamedDependency[Services])
 def _made(
     cluster_id: int, name: str, uid: str, secret: str, settings: WebhookSettings, found: Settled
 ) -> WebhookRow:
-    """Return a new webhook."""
+    """Build the row of a new webhook."""
     return WebhookRow(
         cluster_id=cluster_id,
         name=name,
@@ -354,7 +354,10 @@ def _made(
 
 
 def _changed(row: WebhookRow, settings: WebhookSettings, found: Settled) -> WebhookRow:
-    """Return the webhook with these settings. The message under way is still awaited, but does not count."""
+    """Return the webhook with new settings and its failures reset.
+
+    A message in flight is still awaited, but its outcome no longer counts.
+    """
     after = settings.after_revision
     if after is not None and after > found.head:
         message = f"is beyond the present revision {found.head}"
@@ -410,7 +413,7 @@ def _check(
 
 
 def _tag(row: WebhookRow) -> str:
-    """Return the entity tag, which changes with the settings and not with deliveries."""
+    """Return the entity tag, which changes with the settings but not with deliveries."""
     return f"{row.uid}-{row.version}"
 
 
