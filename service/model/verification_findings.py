@@ -23,7 +23,7 @@ class Check(StrEnum):
     BINDINGS = "bindings"
     """Claims and volumes reference each other consistently, and no device is allocated twice."""
     ACCESS = "access"
-    """Principals and audit rows are unaltered since they were written."""
+    """Principals and audit rows have not been altered since they were written."""
 
 
 ROWS = frozenset({Check.LOG, Check.OBJECTS})

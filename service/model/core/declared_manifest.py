@@ -79,11 +79,11 @@ def parse_object(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> DeclaredManifest:
-    """Parse a manifest of a declared kind; if given, `name` and `namespace` are required to match.
+    """Parse a manifest of a declared kind, which must have the given name and namespace, if any.
 
     Raises:
-        MalformedJSON: it is not JSON.
-        InvalidManifest: with all that is wrong.
+        MalformedJSON: the manifest is not JSON.
+        InvalidManifest: the manifest is invalid; the exception lists all errors.
     """
     draft = checked_draft(declared.rules, raw, limits, name, namespace)
     try:

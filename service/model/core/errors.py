@@ -15,7 +15,7 @@
     │   └── IdempotencyKeyInProgress
     ├── PreconditionFailed       an If-Match or If-None-Match does not hold
     ├── IdempotencyKeyReused
-    ├── EvictionBlocked          a disruption budget does not allow it now
+    ├── EvictionBlocked          a disruption budget does not allow the eviction now
     ├── Compacted                the log no longer reaches back that far
     ├── HistoryReplaced          the log no longer continues the reader's history
     └── Unavailable              try again later

@@ -208,8 +208,8 @@ def checked_draft(
     """Open a draft with `open_draft`, and check its spec, too.
 
     Raises:
-        MalformedJSON: it is not JSON.
-        InvalidManifest: with all that is wrong.
+        MalformedJSON: the manifest is not JSON.
+        InvalidManifest: the manifest is invalid; the exception lists all errors.
     """
     draft = open_draft(rules, raw, limits, name, namespace)
     draft.check_spec()

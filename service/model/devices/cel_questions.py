@@ -34,7 +34,7 @@ TOO_MANY_ITEMS = "too many items"
 
 
 class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True):
-    """A question whether an expression selects a device with the given driver and contents.
+    """The question of whether an expression selects a device with this driver and contents.
 
     The answer is a boolean, or an error message if the expression cannot be evaluated.
     """
@@ -66,7 +66,7 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
 
 
 class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True):
-    """A question for the first of several policy expressions that is not true of a pod.
+    """The question of which policy expression is the first that is not true of a pod.
 
     The answer is the expression's index and its error, if any, or None if all are true.
     """

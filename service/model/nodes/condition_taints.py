@@ -2,7 +2,7 @@
 
 Keys and statuses are those of `nodeConditionToTaintKeyStatusMap` in Kubernetes'
 `pkg/controller/nodelifecycle`, v1.35. An absent condition requires nothing, and taints with its key
-are then left to whoever set them. `node.kubernetes.io/unschedulable` is not included, because the
+are then left to their owners. `node.kubernetes.io/unschedulable` is not included, because the
 NodeUnschedulable filter reads the field itself and applies the same tolerations.
 """
 

@@ -44,7 +44,7 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
 def parse_namespace(
     raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
 ) -> NamespaceManifest:
-    """Parse a namespace's manifest; `name`, if given, must match or is filled in.
+    """Parse a namespace's manifest, which must have the given name or none.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """

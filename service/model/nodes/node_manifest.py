@@ -106,7 +106,7 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
 def parse_node(
     raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
 ) -> NodeManifest:
-    """Parse a node's manifest; `name`, if given, must match or is filled in.
+    """Parse a node's manifest, which must have the given name or none.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """

@@ -69,7 +69,7 @@ def parse_quota(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> QuotaManifest:
-    """Parse a quota's manifest; if given, `name` and `namespace` are required to match.
+    """Parse a quota's manifest, which must have the given name and namespace, if any.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """

@@ -124,7 +124,7 @@ def parse_declared(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> DeclaredManifest:
-    """Parse a manifest of a declared kind; if given, `name` and `namespace` are required to match.
+    """Parse a manifest of a declared kind, which must have the given name and namespace, if any.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """

@@ -82,7 +82,7 @@ def parse_pod_group(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> PodGroupManifest:
-    """Parse a group's manifest; if given, `name` and `namespace` are required to match.
+    """Parse a group's manifest, which must have the given name and namespace, if any.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
