@@ -75,7 +75,7 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Verifier:
-    """Verifies audit chains row by row; the oldest row of a chain need not be number 1."""
+    """Verifies audit chains row by row; rows before a chain's oldest one may have been swept."""
 
     def __init__(self) -> None:
         self._last: AuditRow | None = None

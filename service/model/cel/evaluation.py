@@ -22,7 +22,7 @@ VARIABLES = ("object", "oldObject", "namespaceObject", "request")
 """The variables available to policies, as in a ValidatingAdmissionPolicy."""
 EXPRESSION_LENGTH_MAX = 2048
 ITEMS_MAX = 500
-"""The most list items or map fields that an evaluated object may have in one place."""
+"""The most items in a list, or fields in a map, of an object that expressions are evaluated on."""
 OBJECT_BYTES_MAX = 262_144
 """The maximum size of an evaluated object, in bytes of JSON."""
 BUDGET_MAX = 10_000_000

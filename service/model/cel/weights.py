@@ -23,7 +23,7 @@ _UNICODE_CLASS_WEIGHT = 150_000
 _REPEATED_CLASS_WEIGHT = 25_000_000
 """The weight of repeated Unicode classes, up to the size limit of a compiled expression."""
 _UNKNOWN_PATTERN_WEIGHT_MAX = 400
-"""The maximum weight of a pattern that is not a constant, which is 80 characters."""
+"""The maximum weight of a pattern that is not a constant, corresponding to 80 characters."""
 
 
 def _weighs(call: Call) -> int:

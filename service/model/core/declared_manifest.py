@@ -53,7 +53,7 @@ class DeclaredManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def namespace(self) -> str:
-        """`metadata.namespace`; "" for kinds that have none."""
+        """`metadata.namespace`, or "" for cluster-scoped kinds."""
         return self.kept.namespace
 
     @override

@@ -86,7 +86,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def namespace(self) -> str:
-        """`metadata.namespace`; "" for kinds that have none."""
+        """`metadata.namespace`, or "" for cluster-scoped kinds."""
         return ""
 
     @property

@@ -64,7 +64,7 @@ def dns_label(text: str) -> str | None:
 
 
 def namespace_entry(text: str) -> str | None:
-    """Check an entry of a term's `namespaces`; there is no wildcard."""
+    """Check an entry of a term's `namespaces`; wildcards are not supported."""
     if text == "*":
         return "is no namespace; to select all namespaces use namespaceSelector: {}"
     return dns_label(text)

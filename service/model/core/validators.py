@@ -255,7 +255,7 @@ def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the most similar known word, or None if `word` is too long to be a typo."""
+    """Return the most similar known word, or None if none is similar or `word` is too long."""
     if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
     by_lower = {word.lower(): word for word in known}

@@ -67,7 +67,7 @@ def _result(grant: Grant) -> Json:
 def _config(
     devices: Json, grants: Sequence[Grant], classes: Mapping[str, DeclaredManifest | None]
 ) -> list[Json]:
-    """Return the configuration for drivers: each class's once, then the claim's."""
+    """Return a claim's configuration for drivers: that of each class once, then its own."""
     met = dict.fromkeys((grant.request, grant.class_name) for grant in grants)
     configs: list[Json] = []
     for class_name in dict.fromkeys(name for _, name in met):

@@ -221,8 +221,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     audit: Sequence[AuditEntry] = ()
     """The audit rows to store in the same commit, with the callers who requested the changes."""
     leases: Sequence[HeldLeases] = ()
-    """The leases that their holders must still have at the time of the commit, which blocks
-    takeovers."""
+    """Leases that must still be held at the time of the commit, and cannot be taken before it."""
 
     @property
     def last_revision(self) -> int:

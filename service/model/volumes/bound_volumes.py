@@ -33,7 +33,7 @@ UNBOUND = (None, "", "Pending", "Available")
 
 
 def claim_of_default_class(claim: DeclaredManifest, class_name: str) -> DeclaredManifest:
-    """Return a copy of the claim with the default storage class, which it does not name itself."""
+    """Return a copy of the claim, which names no storage class, with the default one."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "spec")["storageClassName"] = class_name
