@@ -1,1 +1,1 @@
-"""What objects mean: typed values, defaults, validation, and manifests to objects and back."""
+"""The object model: typed values, defaults, validation, and conversion of manifests."""

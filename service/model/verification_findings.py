@@ -1,4 +1,4 @@
-"""Findings of `moorage verify` in a database."""
+"""Findings of `moorage verify` about a database."""
 
 from enum import StrEnum
 
@@ -6,33 +6,33 @@ import msgspec
 
 
 class Check(StrEnum):
-    """A check, by its name on the command line."""
+    """A check, with its name on the command line as the value."""
 
     LOG = "log"
-    """The commits are one chain without gaps, which ends at the head."""
+    """The commits form one chain without gaps that ends at the head."""
     OBJECTS = "objects"
-    """The objects are what the log adds up to, as far back as it reaches."""
+    """The stored objects equal the result of replaying the log, as far back as it reaches."""
     COPIES = "copies"
-    """What is stored twice is the same in both places."""
+    """Data that is stored twice is equal in both places."""
     CAPACITY = "capacity"
-    """The pods of each node fit into it, host ports included."""
+    """The pods on each node fit its capacity, including host ports."""
     RULES = "rules"
     """No placed pod breaks a required rule."""
     QUOTAS = "quotas"
     """No quota is exceeded."""
     BINDINGS = "bindings"
-    """Claims and volumes name each other, and no device is given twice."""
+    """Claims and volumes reference each other consistently, and no device is allocated twice."""
     ACCESS = "access"
-    """Principals and the audit are as they were written."""
+    """Principals and audit rows have not been altered since they were written."""
 
 
 ROWS = frozenset({Check.LOG, Check.OBJECTS})
-"""The checks of a cluster's rows as such."""
+"""The checks that read only a cluster's rows."""
 STATE = frozenset({Check.COPIES, Check.CAPACITY, Check.RULES, Check.QUOTAS, Check.BINDINGS})
-"""The checks of a cluster for which its objects are loaded."""
+"""The checks that require loading a cluster's objects."""
 
 FINDINGS_MAX = 100
-"""The most findings of one check in one cluster that are reported."""
+"""The most findings reported per check and cluster."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +40,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     check: Check
     subject: str
-    """What it is about, such as `Pod shop/web-1` or `revision 17`."""
+    """The subject of the finding, such as `Pod shop/web-1` or `revision 17`."""
     message: str
     """A sentence for people."""

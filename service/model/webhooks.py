@@ -1,6 +1,6 @@
-"""Webhooks: the destinations of a cluster's records, their progress, and the handling of failures.
+"""Webhooks: the destinations of a cluster's records, delivery progress, and failure handling.
 
-All here is decided from a row and the database's time alone; the store keeps what comes of it.
+The functions depend only on a webhook's row and the database's time; the store saves the results.
 """
 
 from collections.abc import Callable
@@ -10,79 +10,81 @@ from typing import Literal
 import msgspec
 
 WebhookEvents = Literal["Bindings"]
-"""What a webhook delivers: Bindings are the records of `watchBindings`."""
+"""The records that a webhook can deliver: `Bindings` are those of `watchBindings`."""
 
 
 class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One webhook as it is stored."""
+    """A webhook as stored."""
 
     cluster_id: int
     name: str
     uid: str
-    """Another one for each webhook of that name."""
+    """The webhook's unique ID; a new webhook of the same name gets another one."""
     version: int
-    """It rises with each change of the settings, not with deliveries."""
+    """A counter of changes to the settings; deliveries do not raise it."""
     url: str
     events: WebhookEvents
     namespace: str | None
-    """The namespace of the pods, or None for all."""
+    """The namespace of the pods, or None for all namespaces."""
     disabled: bool
     secret: str
-    """The key with which messages are signed, as `whsec_…`."""
+    """The key that signs messages, in the form `whsec_…`."""
     previous_secret: str | None
-    """The key before, with which messages are signed as well until `previous_until`."""
+    """The previous key, which also signs messages until `previous_until`."""
     previous_until: datetime | None
     created_at: datetime
     revision: int
-    """All records up to this revision were acknowledged by the receiver."""
+    """The revision up to which the receiver has acknowledged all records."""
     batch_end: int | None
-    """Where the message that is under way ends: a repetition has to say the same."""
+    """The last revision of the message in progress, so that a retry sends the same content."""
     delivered_at: datetime | None
-    """When the receiver last acknowledged a message."""
+    """The time of the last message that the receiver acknowledged."""
     attempt_at: datetime
     """The earliest time of the next delivery."""
     failures: int
     """The number of consecutive failed attempts."""
     last_error: str | None
     stopped: bool
-    """Whether failures, or the receiver's 410, have ended deliveries until the webhook is enabled again."""
+    """Whether deliveries were stopped, by failures or a 410 response, until the webhook is
+    re-enabled."""
     holder: str | None
-    """The process that delivers now."""
+    """The process that currently delivers."""
     held_until: datetime | None
 
     def secrets(self, now: datetime) -> tuple[str, ...]:
-        """The keys with which a message is signed now, the present one first."""
+        """Return the keys that currently sign messages, the newest first."""
         if self.previous_secret is None or self.previous_until is None:
             return (self.secret,)
         return (self.secret, self.previous_secret)[: 1 + (now < self.previous_until)]
 
     def is_held_by(self, claim: "WebhookRow") -> bool:
-        """Whether no other server has taken the webhook since that claim of it."""
+        """Return whether the webhook is still held under this claim, and not a later one."""
         is_same = self.uid == claim.uid and self.held_until == claim.held_until
         return is_same and claim.holder is not None and self.holder == claim.holder
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook, and the state of its cluster at the same instant."""
+    """A webhook and the state of its cluster at the same instant."""
 
     row: WebhookRow | None
     now: datetime
     head: int
-    """The last revision of the cluster."""
+    """The cluster's latest revision."""
     others: int
-    """How many other webhooks the cluster has."""
+    """The number of other webhooks in the cluster."""
 
 
 Change = Callable[[Settled], WebhookRow | None]
-"""A function that returns the changed webhook, or None to delete it; if it raises, nothing changes."""
+"""A function that returns the changed webhook, or None to delete it; an exception cancels the
+change."""
 
 
 class WebhookGone(Exception):  # noqa: N818 - as errors are called here
-    """The webhook was changed, deleted, or taken by another process: what came of it is not noted."""
+    """The webhook was changed, deleted, or claimed by another process; the result is dropped."""
 
 
 def renewed_secret(row: WebhookRow, secret: str, now: datetime, seconds: float) -> WebhookRow:
-    """Return a webhook with another secret; the present one stays valid for some seconds."""
+    """Return a webhook with a new secret; the old one stays valid for `seconds`."""
     until = now + timedelta(seconds=seconds)
     return msgspec.structs.replace(
         row, secret=secret, previous_secret=row.secret, previous_until=until
@@ -90,14 +92,14 @@ def renewed_secret(row: WebhookRow, secret: str, now: datetime, seconds: float) 
 
 
 def begun(claim: WebhookRow, end: int) -> Change:
-    """Note where the message ends that is about to be sent."""
+    """Record where the message that is about to be sent ends."""
     return _of(claim, lambda row, _: msgspec.structs.replace(row, batch_end=end))
 
 
 def delivered(claim: WebhookRow, revision: int, *, is_sent: bool, seconds: float = 0) -> Change:
-    """Go on after a revision, as everything up to it was acknowledged or is of no interest.
+    """Advance to a revision: everything up to it was acknowledged or is irrelevant.
 
-    The next message is sent after this many seconds at the earliest.
+    The next message is sent after `seconds` at the earliest.
     """
 
     def change(row: WebhookRow, now: datetime) -> WebhookRow:
@@ -117,7 +119,7 @@ def delivered(claim: WebhookRow, revision: int, *, is_sent: bool, seconds: float
 
 
 def failed(claim: WebhookRow, error: str, *, seconds: float, failures_max: int) -> Change:
-    """Try again after some seconds, or no more."""
+    """Schedule a retry after `seconds`, or stop the webhook after `failures_max` failures."""
 
     def change(row: WebhookRow, now: datetime) -> WebhookRow:
         return msgspec.structs.replace(
@@ -134,7 +136,7 @@ def failed(claim: WebhookRow, error: str, *, seconds: float, failures_max: int) 
 
 
 def released(claim: WebhookRow) -> Change:
-    """Let processes take the webhook again, as nothing is sent for this claim any more.
+    """Release the claim so that other processes can deliver; this process sends nothing more.
 
     Raises (from the change):
         WebhookGone: the webhook is not held for this claim.
@@ -149,10 +151,10 @@ def released(claim: WebhookRow) -> Change:
 
 
 def _of(claim: WebhookRow, change: Callable[[WebhookRow, datetime], WebhookRow]) -> Change:
-    """Make a change if the webhook is still the one that was claimed.
+    """Apply a change if the webhook is still held under this claim.
 
     Raises (from the change):
-        WebhookGone: it is not.
+        WebhookGone: the webhook was changed, or the claim has ended.
     """
 
     def checked(settled: Settled) -> WebhookRow:

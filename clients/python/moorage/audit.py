@@ -43,7 +43,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """SHA-256 of all other fields: of their JSON array, the previous hash first."""
 
     def told(self) -> str:
-        """Return the text that is hashed. PostgreSQL writes the same one (`json_build_array`)."""
+        """Return the text to hash; PostgreSQL builds the same text with `json_build_array`."""
         fields = (
             self.previous_hash,
             self.chain,
@@ -62,12 +62,12 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return json.dumps(fields, ensure_ascii=False)
 
     def sealed(self) -> "AuditRow":
-        """Return the row with its hash."""
+        """Return a copy of the row with its hash."""
         return msgspec.structs.replace(self, hash=sha256(self.told().encode()).hexdigest())
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The first row of a chain that was altered, or does not follow its predecessor."""
+    """The first row of a chain that was altered or does not follow the previous row."""
 
     chain: int
     number: int
@@ -75,15 +75,15 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Verifier:
-    """Checks the chains, row by row in their order. The oldest row of a chain may follow rows that were swept."""
+    """Verifies audit chains row by row; rows before a chain's oldest one may have been swept."""
 
     def __init__(self) -> None:
         self._last: AuditRow | None = None
         self.rows = 0
-        """The number of correct rows so far."""
+        """The number of valid rows so far."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
-        """Check more rows, and return what is wrong with the first bad one, or None."""
+        """Check further rows; return the first invalid one with the reason, or None."""
         for row in rows:
             reason = self._reason(row)
             if reason:

@@ -27,15 +27,15 @@ _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
-    """The text is not a quantity, or is too long or too large."""
+    """The text is not a quantity, is too long, or is out of range."""
 
 
 @lru_cache(maxsize=16_384, typed=True)
 def parse_quantity(text: str | float) -> int:
-    """Return the quantity in nanos; steps finer than a nano round away from zero.
+    """Parse a quantity into nanos; finer steps round away from zero.
 
-    Numbers are read as their shortest decimal text. Raises `InvalidQuantity` for anything outside
-    the grammar, over 32 characters, or beyond a signed 64-bit integer.
+    Numbers are read as their shortest decimal text. Raises `InvalidQuantity` for text that does not
+    match the grammar, has over 32 characters, or exceeds a signed 64-bit integer.
     """
     if isinstance(text, bool):
         raise InvalidQuantity("must be a quantity, such as 500m or 2Gi")
@@ -58,7 +58,7 @@ def _exact_nanos(text: str) -> int:
 
 
 def _scale(suffix: str) -> tuple[int, int]:
-    """Return the multiplier that a suffix stands for, as a factor and a power of ten."""
+    """Return a suffix's multiplier as a factor and a power of ten."""
     if suffix in _BINARY:
         return 1024 ** _BINARY[suffix], 0
     if suffix in _DECIMAL:

@@ -1,4 +1,4 @@
-"""Function calls in CEL, and upper bounds of the cost of evaluating a part of an expression."""
+"""Function calls in CEL, and upper bounds on the cost of evaluating a subexpression."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from service.model.cel.values import SCALAR, Bounds
 COST_MAX = 1_000_000
 """Kubernetes' limit for one expression (CELSelectorExpressionMaxCost, and PerCallLimit of policies)."""
 WEIGHT_MAX = 32_000_000
-"""Our limit: half of an evaluation's time and memory."""
+"""Moorage's limit on the weight: half of the time and memory allowed for an evaluation."""
 LOOKUP_WEIGHT = 400
 COPIED_ITEM_WEIGHT = 40
-"""The weight of an item when a list is copied."""
+"""The weight of copying one item of a list."""
 
 
 class Estimate(NamedTuple):
-    """The cost bound of evaluating a part, and the bounds of its value."""
+    """Upper bounds on the cost of evaluating a subexpression, and the bounds of its value."""
 
     cost: int
     weight: int
@@ -24,7 +24,7 @@ class Estimate(NamedTuple):
 
     @property
     def is_too_much(self) -> bool:
-        """Whether an expression of this cost is refused."""
+        """Whether an expression with this estimate is rejected."""
         return self.cost > COST_MAX or self.weight > WEIGHT_MAX
 
 
@@ -37,17 +37,17 @@ class Call(NamedTuple):
 
     @property
     def given(self) -> list[Estimate]:
-        """The target, if there is one, and the arguments."""
+        """The target, if any, followed by the arguments."""
         return [*([self.target] if self.target is not None else []), *self.args]
 
     def value(self, index: int) -> Bounds:
-        """Return the bounds of the target (0) or an argument (from 1) of a member function."""
+        """Return the bounds of a member function's target (0) or of an argument (from 1)."""
         given = self.given
         return given[index].value if index < len(given) else SCALAR
 
 
 class CallWeight(NamedTuple):
-    """The weight that a call adds to the estimates of its target and arguments."""
+    """The weight that a call adds to the weights of its target and arguments."""
 
     weight: int
     value: Bounds

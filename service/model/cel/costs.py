@@ -1,10 +1,10 @@
-"""Upper bounds of the cost of a CEL expression, from its syntax tree alone.
+"""Upper bounds on the cost of a CEL expression, estimated from its syntax tree.
 
-The *cost* is Kubernetes': its estimate in `cel-go`'s `checker/cost.go` with the functions of
-`k8s.io/apiserver/pkg/cel/library/cost.go`, v1.35, so that what is refused there is refused here.
-It does not follow every growth (the text that `format` makes, equal lists that contain each other),
-so there is a measure of our own: the *weight*, in bytes that the library may write or compare, and
-in nanoseconds. Expressions over either limit are never evaluated, so that all servers agree.
+The *cost* is Kubernetes' own estimate, from `cel-go`'s `checker/cost.go` and the functions of
+`k8s.io/apiserver/pkg/cel/library/cost.go`, v1.35, so that Moorage rejects what Kubernetes rejects.
+It misses some growth (the output of `format`, equality of nested lists), so Moorage adds a measure
+of its own, the *weight*: the bytes that the library may write or compare, and nanoseconds.
+Expressions over either limit are never evaluated, so that all servers agree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,12 +37,12 @@ TOO_COSTLY = "too complex, exceeds cost limit"
 
 _STEP_WEIGHT = 100
 _TYPE = Bounds()
-"""The bounds of names that are not variables."""
+"""The bounds of identifiers that are not variables, such as type names."""
 _LOOKED_UP = frozenset({"map", "struct", "param"})
 
 
 def estimate(node: Node, variables: Mapping[str, Bounds]) -> Estimate:
-    """Return a bound of an expression's cost if its variables are within these bounds."""
+    """Return an upper bound on an expression's cost, given the bounds of its variables."""
     return _Estimator(variables).of(node)
 
 
@@ -111,7 +111,7 @@ class _Estimator:
         turns = items.value
         grown = start.value
         if loop.start.kind in (LIST, MAP):
-            # On average the list is half as long as at the end.
+            # On average, the accumulated list is half its final length.
             grown = Bounds("list", turns.size, ITEM_WEIGHT, count=turns.count // 2)
         names = {loop.variable: turns.looped, loop.accumulator: grown}
         if loop.second:
@@ -147,7 +147,7 @@ class _Estimator:
 
 
 def _accumulated(turns: Bounds, step: Bounds) -> Bounds:
-    """Return the bounds of a list or map that gets at most one more item each turn."""
+    """Return the bounds of a list or map that gains at most one item per iteration."""
     item = step.item
     keys = step.keys
     added = item.weight + (0 if keys is None else keys.weight)

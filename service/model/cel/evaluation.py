@@ -1,9 +1,9 @@
 """Checks and evaluates CEL expressions, within bounds on the time and memory that one can use.
 
-The library is only imported when there is an expression. It checks types when it compiles, matches
-regular expressions in linear time, and ends an evaluation after 10,000 steps of its loops. It
-bounds neither memory nor the time of one step, so an expression is evaluated only if what it can
-cost at most (`cel_costs`) is within the limits.
+The CEL library is imported on first use. It checks types at compile time, matches regular
+expressions in linear time, and stops an evaluation after 10,000 loop iterations. It limits neither
+memory nor the time of one step, so an expression is evaluated only if its worst-case cost
+(`service.model.cel.costs`) is within the limits.
 """
 
 import re
@@ -19,55 +19,55 @@ from service.model.cel.syntax import Node, parsed
 from service.model.cel.values import SMALLEST, Bounds, bounds_of
 
 VARIABLES = ("object", "oldObject", "namespaceObject", "request")
-"""The variables of policies, as in a ValidatingAdmissionPolicy."""
+"""The variables available to policies, as in a ValidatingAdmissionPolicy."""
 EXPRESSION_LENGTH_MAX = 2048
 ITEMS_MAX = 500
-"""The most items of a list, or fields of a map, of an object that expressions are evaluated on."""
+"""The most items in a list, or fields in a map, of an object that expressions are evaluated on."""
 OBJECT_BYTES_MAX = 262_144
-"""The greatest length of such an object as JSON."""
+"""The maximum size of an evaluated object, in bytes of JSON."""
 BUDGET_MAX = 10_000_000
-"""The budget of all policies together for one object (RuntimeCELCostBudget)."""
+"""The cost budget of all policies together per object (RuntimeCELCostBudget)."""
 _KEPT_MAX = 128
 _ERROR_LENGTH_MAX = 200
 WRITTEN_OUT_MAX = 32 * 1024
-"""The greatest length of an expression with its macros expanded, in characters."""
+"""The maximum length of an expression with its macros expanded, in characters."""
 _DOUBLINGS_COUNTED_MAX = 30
 SERIALIZED_BYTES_MAX = 256 * 1024
-"""The greatest length of the library's form of an expression, some 10,000 parts."""
+"""The maximum size of the library's serialized form of an expression: about 10,000 nodes."""
 _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 
 
 class ExpressionError(Exception):
-    """An expression cannot be compiled, or has no answer; the message says why."""
+    """The expression cannot be compiled or evaluated; the message explains why."""
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""A context that bounds time and memory, in processes that can bound their own."""
+"""A context manager that limits time and memory, for processes that can limit their own."""
 
 
 class TooCostly(ExpressionError):  # noqa: N818 - a kind of it
-    """An expression can cost more than is allowed, so it is not evaluated."""
+    """The expression may cost more than allowed, so it is not evaluated."""
 
     def __init__(self) -> None:
         super().__init__(TOO_COSTLY)
 
 
 class Expression:
-    """A compiled expression, whose answer is true or false."""
+    """A compiled boolean expression."""
 
     def __init__(self, compiled: Any, true_or_false: Any) -> None:
         self._compiled = compiled
         self._true_or_false = true_or_false
 
     def costs(self, variables: Mapping[str, Bounds]) -> Estimate:
-        """Return a bound of its cost if its variables are within these bounds."""
+        """Return an upper bound on the expression's cost, given the bounds of its variables."""
         return estimate(self.syntax(), variables)
 
     def syntax(self) -> Node:
-        """Return its syntax tree, which takes more memory than the rest.
+        """Return the expression's syntax tree, which takes more memory than the rest.
 
         Raises:
-            TooCostly: it is so large that looking through it takes too long.
+            TooCostly: the tree is too large to traverse in time.
         """
         serialized = self._compiled.serialize()
         if len(serialized) > SERIALIZED_BYTES_MAX:
@@ -75,11 +75,12 @@ class Expression:
         return parsed(serialized)
 
     def holds(self, variables: Mapping[str, object], guard: Guard = nullcontext) -> bool:
-        """Evaluate the expression; each of its variables has to have a value.
+        """Evaluate the expression; every variable it uses must have a value.
 
         Raises:
-            ExpressionError: it has no answer, such as where a field is absent, or no boolean one.
-            MemoryError: it needs more memory than `guard` allows.
+            ExpressionError: evaluation fails, for example on an absent field, or the result is not
+                a boolean.
+            MemoryError: evaluation needs more memory than `guard` allows.
         """
         try:
             with guard():
@@ -96,11 +97,11 @@ class Expression:
 
 
 def compiled(text: str) -> Expression:
-    """Compile an expression, once in a process.
+    """Compile an expression, with a cache for the whole process.
 
     Raises:
-        ExpressionError: it is no expression, names an unknown variable, is not true or false, or
-            costs too much whatever it is asked about.
+        ExpressionError: the text is not a valid expression, uses an unknown variable, is not
+            boolean, or is too costly for every input.
     """
     return _compiled(text)[0]
 
@@ -117,9 +118,9 @@ def _compiled(text: str) -> tuple[Expression, Node]:
 def holds_within_budget(
     texts: Sequence[str], variables: Mapping[str, object], guard: Guard = nullcontext
 ) -> tuple[int, str | None] | None:
-    """Return the first expression that is not true, and why it has no answer if so, or None.
+    """Return the index of the first expression that is not true, and its error if any, or None.
 
-    All of them together may cost ten times what one may, as in Kubernetes.
+    All expressions together may cost ten times as much as one, as in Kubernetes.
     """
     bounds = {name: bounds_of(value) for name, value in variables.items()}
     cost = 0
@@ -138,11 +139,11 @@ def holds_within_budget(
 
 
 def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
-    """Compile an expression with the library, in an environment that declares its variables.
+    """Compile an expression with the library, in an environment that declares the variables.
 
     Raises:
-        ExpressionError: it is no expression, names what the environment lacks, is not true or false,
-            or takes too long to compile.
+        ExpressionError: the text is not a valid expression, uses an undeclared name, is not
+            boolean, or takes too long to compile.
     """
     cel, environment = library
     if written_out(text) > WRITTEN_OUT_MAX:
@@ -158,16 +159,16 @@ def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
 
 
 def written_out(text: str) -> int:
-    """Return a bound of the length of an expression with its macros expanded.
+    """Return an upper bound on the length of an expression with its macros expanded.
 
-    `optMap` and `optFlatMap` write out twice what they are called on, so compiling takes twice as
-    long with each that is called on the one before: 18 took two seconds.
+    `optMap` and `optFlatMap` repeat their target twice, so each call in a chain doubles the compile
+    time: 18 took two seconds.
     """
     return len(text) << min(len(_DOUBLING.findall(text)), _DOUBLINGS_COUNTED_MAX)
 
 
 def is_bounded(value: object) -> bool:
-    """Return whether all lists and maps in decoded JSON are short enough to evaluate."""
+    """Return whether all lists and maps in decoded JSON are small enough to evaluate."""
     if isinstance(value, dict):
         return len(value) <= ITEMS_MAX and all(map(is_bounded, value.values()))
     if isinstance(value, list):
@@ -182,7 +183,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _told(error: object) -> str:
-    """Return the first line of a message of the library, without its constant parts."""
+    """Return the first line of a library error message, without its fixed parts."""
     first = str(error).strip().partition("\n")[0]
     for prefix in ("INVALID_ARGUMENT: ", "ERROR: ", "<input>:"):
         first = first.removeprefix(prefix)

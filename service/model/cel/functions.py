@@ -12,11 +12,12 @@ from service.model.cel.values import ONE, UNKNOWN_SIZE, UNLIMITED, Size, capped
 _SCALARS = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
 
 _Cost = Callable[[Call], tuple[int, Size | None]]
-"""The cost that a call adds to that of its arguments, and the size of its value, or None if its type decides."""
+"""A function that returns the cost a call adds to that of its arguments, and the size of its value,
+or None if the type decides the size."""
 
 
 def _part(size: int, factor: float) -> int:
-    """Return a cost that grows with a size, rounded up."""
+    """Return a share of a size as a cost, rounded up."""
     if size >= UNLIMITED:
         return UNLIMITED
     return capped(-int(-size * factor // 1))
@@ -25,7 +26,7 @@ def _part(size: int, factor: float) -> int:
 def call_cost(call: Call) -> tuple[int, Size | None]:
     """Return the cost that a call adds to that of its arguments, and the size of its value.
 
-    No size means that the value's own is used.
+    If the size is None, the estimated size of the value itself applies.
     """
     node = call.node
     by_name = _COSTS.get(node.name)
@@ -73,7 +74,7 @@ def _scanning(call: Call) -> tuple[int, Size | None]:
 
 
 def _by_both(of_subject: float, of_other: float, least: int = 0) -> _Cost:
-    """Return the cost that grows with the sizes of both texts."""
+    """Return a cost function that multiplies the sizes of both texts."""
 
     def cost(call: Call) -> tuple[int, Size | None]:
         subject, other = [part.value.size.greatest for part in call.given]
@@ -87,7 +88,7 @@ def _freely(_call: Call) -> tuple[int, Size | None]:
 
 
 def _resizing(least: Callable[[int], int], greatest: Callable[[int], int]) -> _Cost:
-    """Return the cost of reading a text whose result has another size."""
+    """Return a cost function for reading a text whose result has a different size."""
 
     def cost(call: Call) -> tuple[int, Size | None]:
         size = call.given[0].value.size
@@ -124,7 +125,7 @@ _OVERLOADS: Mapping[str, _Cost] = {
     ),
 }
 _SAME_SIZE = frozenset({"dyn", "_[_]"})
-"""Functions whose value is one of their arguments, or a part of one."""
+"""Functions that return one of their arguments, or an element of one."""
 
 
 def _size_sum(one: Size, other: Size) -> Size:
@@ -145,7 +146,7 @@ def _searching(call: Call) -> tuple[int, Size | None]:
 
 
 def _reading(call: Call) -> tuple[int, Size | None]:
-    # Quantities and versions are compared at once.
+    # Comparing quantities or versions takes constant time.
     return _part(call.value(0).size.greatest, 0.1), ONE
 
 
@@ -178,7 +179,8 @@ def _splitting(call: Call) -> tuple[int, Size | None]:
 
 
 def _joining(call: Call) -> tuple[int, Size | None]:
-    # Kubernetes knows the items of a list by their path alone: those of an expression may be any.
+    # Kubernetes knows the size of items only for lists in fields, so items of an expression's list
+    # are unlimited.
     length = call.value(0).size
     greatest = capped(length.greatest * UNLIMITED)
     if length.greatest and call.args:

@@ -1,25 +1,25 @@
-"""The syntax tree of a compiled expression, read from the library's serialized form.
+"""The syntax tree of a compiled expression, decoded from the library's serialized form.
 
 The form is `cel.expr.CheckedExpr` of CEL's specification (`cel/expr/checked.proto` and
-`syntax.proto`). Only what a cost is estimated from is read, so that no protobuf library is needed.
+`syntax.proto`). Only the parts needed to estimate costs are decoded, without a protobuf library.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 CONSTANT, IDENT, SELECT, CALL, LIST, MAP, COMPREHENSION = range(3, 10)
-"""Kinds of nodes, as `Expr` numbers them; a message is built by a node of kind `MAP`, too."""
+"""Node kinds, numbered as in `Expr`; a node of kind `MAP` may also build a message."""
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {1: "any", 2: "timestamp", 3: "duration"}
 _COMPOSED = {6: "list", 7: "map", 9: "struct", 10: "param"}
 
 
 class Loop(NamedTuple):
-    """The parts of a comprehension, to which every macro is expanded."""
+    """The parts of a comprehension; every macro is expanded into one."""
 
     variable: str
     second: str
-    """The second variable, if there is one; "" otherwise."""
+    """The second loop variable, or ""."""
     items: "Node"
     accumulator: str
     start: "Node"
@@ -29,33 +29,33 @@ class Loop(NamedTuple):
 
     @property
     def is_binding(self) -> bool:
-        """Whether this only names a value, as `cel.bind` does, and repeats nothing."""
+        """Whether the comprehension only binds a name, like `cel.bind`, without iterating."""
         return self.items.kind == LIST and not self.items.args
 
 
 class Node(NamedTuple):
-    """A part of an expression."""
+    """A subexpression."""
 
     kind: int
     type: str
-    """The type according to the checker; `dyn` if unknown."""
+    """The type inferred by the checker; `dyn` if unknown."""
     name: str = ""
-    """Of a variable, field, or function."""
+    """The name of the variable, field, or function."""
     args: tuple["Node", ...] = ()
-    """Operands, arguments, and items; of a map, its keys and values in turns."""
+    """Operands, arguments, or items; for a map, alternating keys and values."""
     target: "Node | None" = None
-    """The target of a member function."""
+    """The target of a member function call, or None."""
     overloads: tuple[str, ...] = ()
-    """Which forms of the function the types leave."""
+    """The overloads of the function that match the argument types."""
     value: str | bytes | int | None = None
-    """Of a constant; scalars that no estimate depends on are None."""
+    """The value of a constant; None for scalars that do not affect estimates."""
     tests_presence: bool = False
-    """Whether a selection only asks if the field is present."""
+    """Whether a selection only tests for the field's presence."""
     loop: Loop | None = None
 
 
 def parsed(serialized: bytes) -> Node:
-    """Return the syntax tree of an expression that the library has serialized."""
+    """Decode the syntax tree of an expression that the library serialized."""
     checked = _fields(_one(_fields(serialized), 2))
     overloads = {key: _overloads(value) for key, value in map(_entry, checked.get(2, ()))}
     types = {key: _type(value) for key, value in map(_entry, checked.get(3, ()))}
@@ -162,7 +162,7 @@ def _type(message: bytes) -> str:
 
 
 def _fields(message: bytes) -> _Fields:
-    """Return the fields of a message by number, each with its values in their order."""
+    """Return the fields of a message by number, each with its values in order."""
     fields: _Fields = {}
     at = 0
     while at < len(message):

@@ -1,28 +1,28 @@
-"""Upper bounds of the values in a CEL expression, estimated before it is evaluated.
+"""Upper bounds of the values, known in a CEL expression, estimated before it is evaluated.
 
-Two measures are kept apart. The *size* is what `size()` returns, as Kubernetes' own estimate of
-costs follows it; it is unlimited where Kubernetes has no bound. The *weight* is ours and always
-bounds the value: how many bytes its copy or its text takes, every item counted.
+Two measures are kept separately. The *size* is the result of `size()`, which Kubernetes' cost
+estimate uses; it is unlimited where Kubernetes has no bound. The *weight* is Moorage's own measure
+and always finite: the number of bytes of a copy or of the text of the value, including all items.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 UNLIMITED = 2**64 - 1
-"""An unknown size or cost; greater values are capped to this."""
+"""The value of an unknown size or cost; greater values are capped to it."""
 ITEM_WEIGHT = 64
-"""The weight of a value that is not a text, and of an empty text or list."""
+"""The weight of a value that is not text, and of an empty text or list."""
 _CHARACTER_BYTES = 4
 
 
 class Size(NamedTuple):
-    """The least and the greatest size of a value."""
+    """The smallest and the largest size of a value."""
 
     least: int
     greatest: int
 
     def joined(self, other: "Size") -> "Size":
-        """Return the smallest range that contains both."""
+        """Return the smallest range that contains both ranges."""
         return Size(min(self.least, other.least), max(self.greatest, other.greatest))
 
 
@@ -31,12 +31,12 @@ ONE = Size(1, 1)
 
 
 def capped(number: int) -> int:
-    """Return a number, or `UNLIMITED` if it is greater."""
+    """Return the smaller of `number` and `UNLIMITED`."""
     return min(number, UNLIMITED)
 
 
 class Bounds:
-    """How large a value can get, and the items and fields it can have."""
+    """Bounds on the size of a value, and on its items and fields."""
 
     __slots__ = ("count", "fields", "items", "keys", "kind", "size", "weight")
 
@@ -52,34 +52,34 @@ class Bounds:
         fields: "Mapping[str, Bounds] | None" = None,
     ) -> None:
         self.kind = kind
-        """`map` or `struct` if selecting a field is known to be a look-up; `list`, or ""."""
+        """`map` or `struct` if selecting a field is known to be a lookup; `list`, or ""."""
         self.size = size
         self.weight = capped(weight)
         self.count = capped(count)
-        """The most items that a loop over it visits."""
+        """The most items that a loop over the value visits."""
         self.items = items
-        """The bounds of every item, or of every value of a map, or None."""
+        """The bounds shared by all items of a list or values of a map, or None."""
         self.keys = keys
-        """The bounds of every key of a map, or None for a list."""
+        """The bounds shared by all keys of a map, or None for a list."""
         self.fields = fields
-        """The values of a map by their keys, as far as they differ."""
+        """The bounds of a map's values by key, for keys with bounds of their own."""
 
     def field(self, name: str) -> "Bounds":
-        """Return the bounds of a field, or of a key's value."""
+        """Return the bounds of a field, or of the value of a key."""
         if self.fields is not None and name in self.fields:
             return self.fields[name]
         return self.item
 
     @property
     def item(self) -> "Bounds":
-        """Return the bounds of any item, or of any value of a map."""
+        """The bounds of any item of a list, or of any value of a map."""
         if self.items is None:
             self.items = joined(self.fields.values()) if self.fields else SCALAR
         return self.items
 
     @property
     def looped(self) -> "Bounds":
-        """Return the bounds of the variable of a loop over it: an item, or the key of a map."""
+        """The bounds of the loop variable: an item of a list, or a key of a map."""
         if self.keys is None:
             return self.item
         return self.keys if self.kind in ("map", "struct") else self.keys.joined(self.item)
@@ -90,11 +90,11 @@ class Bounds:
 
 
 SCALAR = Bounds(size=ONE)
-"""A number, a truth value, a time, or nothing."""
+"""The bounds of a number, boolean, time, or null."""
 
 
 def joined(values: Iterable[Bounds]) -> Bounds:
-    """Return bounds that hold for each of some values, or those of a scalar if there are none."""
+    """Return bounds that hold for all values, or those of a scalar if there are none."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) <= 1:
         return distinct[0] if distinct else SCALAR
@@ -141,7 +141,7 @@ def map_of(keys: Bounds, values: Bounds, most: int) -> Bounds:
 
 
 def bounds_of(value: Any) -> Bounds:
-    """Return the bounds of decoded JSON: its own sizes, rounded up to powers of two."""
+    """Return the bounds of decoded JSON: its actual sizes, rounded up to powers of two."""
     if isinstance(value, str):
         size = _rounded(len(value))
         return Bounds(size=Size(0, size), weight=ITEM_WEIGHT + size * _CHARACTER_BYTES)
@@ -176,4 +176,5 @@ def _anything_small() -> Bounds:
 
 
 SMALLEST = _anything_small()
-"""The smallest JSON of unknown structure: an expression too costly for it is too costly for all."""
+"""The bounds of the smallest JSON value of unknown structure: an expression too costly for it is
+too costly for every input."""

@@ -1,4 +1,4 @@
-"""The weights of CEL functions: bytes that they may write or compare, and nanoseconds."""
+"""Weights of CEL functions: the bytes they may write or compare, and nanoseconds."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,17 +13,17 @@ from service.model.cel.values import (
 )
 
 _CALLBACK_WEIGHT = 3_000
-"""The weight of a call of a function written in Python."""
+"""The weight of calling a function that is implemented in Python."""
 _FORMATTED_NUMBER_WEIGHT = 1_400
-"""The greatest weight of a number as text: `%f` of the greatest one with the greatest precision."""
+"""The maximum weight of a number as text: `%f` of the largest number with the highest precision."""
 _REGEX_BYTE_WEIGHT = 60
 _REGEX_WEIGHT_MAX = 12_000_000
-"""The greatest weight of compiling a regular expression without Unicode classes."""
+"""The maximum weight of compiling a regular expression without Unicode classes."""
 _UNICODE_CLASS_WEIGHT = 150_000
 _REPEATED_CLASS_WEIGHT = 25_000_000
-"""The weight of repeated Unicode classes, up to the limit of the program's size."""
+"""The weight of repeated Unicode classes, up to the size limit of a compiled expression."""
 _UNKNOWN_PATTERN_WEIGHT_MAX = 400
-"""The greatest weight of a pattern that is not a constant: 80 characters."""
+"""The maximum weight of a pattern that is not a constant, corresponding to 80 characters."""
 
 
 def _weighs(call: Call) -> int:
@@ -35,17 +35,17 @@ def _text_of(weight: int) -> Bounds:
 
 
 def _light(_call: Call) -> CallWeight:
-    """Return the cost of a function that reads none of its arguments."""
+    """Return the weight of a call that reads none of its arguments."""
     return CallWeight(0, SCALAR)
 
 
 def _heavy(call: Call) -> CallWeight:
-    """Return the cost of a function that reads all its arguments and returns no text."""
+    """Return the weight of a call that reads all of its arguments and returns no text."""
     return CallWeight(_weighs(call), SCALAR)
 
 
 def _converting(call: Call) -> CallWeight:
-    """Return the cost of a function that makes a text, or bytes, of its argument."""
+    """Return the weight of a call that converts its argument to text or bytes."""
     weight = 6 * _weighs(call)
     return CallWeight(2 * weight, _text_of(weight))
 
@@ -96,7 +96,7 @@ def _indexing(call: Call) -> CallWeight:
 
 
 def _changing(call: Call) -> CallWeight:
-    """Return the cost of a function whose text is no longer than the one it is called on."""
+    """Return the weight of a call whose text is no longer than the target's text."""
     weight = call.value(0).weight
     return CallWeight(4 * weight, _text_of(weight))
 
@@ -123,7 +123,7 @@ def _joined(call: Call) -> CallWeight:
 
 
 def _formatted(call: Call) -> CallWeight:
-    """Return the cost of writing out the items of a list, nested lists and maps in full."""
+    """Return the weight of formatting the items of a list, with nested lists and maps in full."""
     given = call.value(1)
     numbers = (given.weight // ITEM_WEIGHT + 1) * _FORMATTED_NUMBER_WEIGHT
     weight = call.value(0).weight + 6 * given.weight + numbers
@@ -142,7 +142,7 @@ def _matching(call: Call) -> CallWeight:
 
 
 def regex_weight(pattern: str) -> int:
-    """Return a bound of the weight of compiling a regular expression, repetitions expanded."""
+    """Return a bound on the weight of compiling a regular expression, repetitions expanded."""
     times = 1
     for part in pattern.split("{")[1:]:
         bounds = part.partition("}")[0].split(",")
@@ -194,4 +194,5 @@ WEIGHTS: Mapping[str, Callable[[Call], CallWeight]] = {
     **dict.fromkeys(("getDayOfYear", "getFullYear", "getHours", "getMilliseconds"), _time),
     **dict.fromkeys(("getMinutes", "getMonth", "getSeconds"), _time),
 }
-"""The weight of a call and its value, by function; other functions are not evaluated."""
+"""The function that computes the weight of a call and of its value, by CEL function; functions not
+listed here are never evaluated."""

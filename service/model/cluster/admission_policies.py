@@ -1,4 +1,4 @@
-"""Admission policies: expressions that have to be true of every pod that is created or changed."""
+"""Admission policies: expressions that must be true of every created or changed pod."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""A cluster's configuration: every setting of the semantics, its default and its meaning."""
+"""A cluster's configuration: each setting with its default and meaning."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeVar, cast
@@ -50,24 +50,24 @@ class LimitedResource(Strict, frozen=True, kw_only=True):
 
 
 PreemptionScope = Literal["Node", "Domains"]
-"""Who may have to leave so that a pod fits on a node: only pods of that node, as in Kubernetes, or
-also pods on other nodes because of which a rule refuses the node."""
+"""The pods that may be evicted so that a pod fits on a node: only pods of that node, as in
+Kubernetes, or also pods on other nodes that cause a rule to exclude the node."""
 
 A = TypeVar("A", bound=Arguments)
 
 
 class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile in full."""
+    """A scheduler profile with all defaults resolved."""
 
     scheduler_name: str
     filters: frozenset[str]
     weights: Mapping[str, int]
-    """The scoring plugins that are on, each with its weight."""
+    """The weights of the enabled scoring plugins."""
     arguments: Mapping[str, Arguments]
-    """The arguments of each plugin that takes any."""
+    """The arguments of each plugin that accepts any."""
 
     def arguments_of(self, plugin: str, kind: type[A]) -> A:
-        """Return the arguments of a plugin that declares arguments of this type."""
+        """Return a plugin's arguments, which must be of the type `kind`."""
         arguments = self.arguments[plugin]
         assert isinstance(arguments, kind)
         return arguments
@@ -180,21 +180,21 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def evicts_for_taints(self) -> bool:
-        """Whether pods are evicted that do not tolerate a NoExecute taint of their node."""
+        """Whether to evict pods that do not tolerate a NoExecute taint of their node."""
         return self._acts(self.no_execute_taints, "Evict")
 
     @property
     def taints_nodes(self) -> bool:
-        """Whether nodes get the taints that their conditions ask for."""
+        """Whether to taint nodes according to their conditions."""
         return self._acts(self.node_conditions, "Taint")
 
     @property
     def fails_pods_of_deleted_nodes(self) -> bool:
-        """Whether the pods of a deleted node end as Failed."""
+        """Whether to mark the pods of a deleted node as Failed."""
         return self._acts(self.deleted_node_pods, "Fail")
 
     def _acts(self, setting: str | None, action: str) -> bool:
-        """Return whether the cluster acts on its nodes and pods by itself."""
+        """Return whether a setting selects `action`; if unset, `placePendingPods` decides."""
         return self.place_pending_pods if setting is None else setting == action
 
     @property
@@ -204,7 +204,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def affinity_per_term(self) -> bool:
-        """Whether each required affinity term may be met by another pod."""
+        """Whether different pods may satisfy a pod's required affinity terms."""
         return self._part(self.required_affinity_terms, "PerTerm")
 
     @property
@@ -214,7 +214,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def reads_namespace_selectors(self) -> bool:
-        """Whether affinity terms select namespaces by their labels."""
+        """Whether affinity terms may select namespaces by labels."""
         return self.features.pod_affinity_namespace_selector
 
     @property
@@ -224,24 +224,24 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def scoring(self) -> ScoringStrategy:
-        """The scoring strategy of NodeResourcesFit in profiles that state none."""
+        """The scoring strategy of NodeResourcesFit for profiles without one."""
         return ScoringStrategy(
             type=self.scoring_strategy,
             requested_to_capacity_ratio=self.requested_to_capacity_ratio,
         )
 
     def priority_of(self, class_name: str) -> int | None:
-        """Return the value of a priority class, or None if there is no such class."""
+        """Return the value of a priority class, or None if it does not exist."""
         entry = self.priority_class(class_name)
         return None if entry is None else entry.value
 
     def priority_class(self, name: str) -> PriorityClassEntry | None:
-        """Return the priority class of this name, or None."""
+        """Return the priority class with this name, or None."""
         entry = SYSTEM_PRIORITY_CLASSES.get(name, self.priority_classes.get(name))
         return PriorityClassEntry(value=entry) if isinstance(entry, int) else entry
 
     def default_priority_class(self) -> str | None:
-        """The name of the priority class of pods that name none, or None."""
+        """The name of the priority class for pods without one, or None."""
         for name, entry in self.priority_classes.items():
             if not isinstance(entry, int) and entry.global_default:
                 return name
@@ -254,7 +254,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return {name: _resolved(profile) for name, profile in profiles.items()}
 
     def extenders_for(self, spec: PodSpec) -> tuple[Extender, ...]:
-        """Return the extenders to call about a pod, in their order."""
+        """Return the extenders to call for a pod, in order."""
         for profile in self.profiles:
             if profile.scheduler_name == spec.scheduler_name:
                 return tuple(
@@ -263,7 +263,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return ()
 
     def _part(self, own: str | None, documented: str) -> bool:
-        """Return whether a part of the preset is on, by its own setting or else by the preset."""
+        """Return whether a preset choice is on, by its own setting or else by the preset."""
         if own is None:
             return self.semantics == "DesignDocuments"
         return own == documented
@@ -287,9 +287,9 @@ def _resolved(profile: Profile) -> SchedulerProfile:
 
 
 def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfig:
-    """Read the configuration from decoded JSON; a setting that is absent or null has its default.
+    """Read a configuration from decoded JSON; absent and null settings get their defaults.
 
-    Raises `InvalidManifest` naming every setting that is unknown or wrong.
+    Raises `InvalidManifest` with all settings that are unknown or invalid.
     """
     problems = Problems(limits)
     _CONFIG(settings, "", problems)
@@ -299,10 +299,10 @@ def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfi
 
 
 def stored_config(body: bytes) -> ClusterConfig:
-    """Return a configuration that was stored, so that it is valid, with whatever plugins it names.
+    """Decode a stored configuration, which is valid but may name unknown plugins.
 
     Raises:
-        ObjectUnreadable: its row is damaged, or of a version that this one does not know.
+        ObjectUnreadable: the row is damaged, or its format is unknown to this version.
     """
     try:
         present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
@@ -312,10 +312,10 @@ def stored_config(body: bytes) -> ClusterConfig:
 
 
 def usable_config(body: bytes) -> ClusterConfig:
-    """Return a stored configuration, ready for decisions.
+    """Decode a stored configuration, and check that it can be used for decisions.
 
     Raises:
-        PluginMissing: it names a plugin that this process does not know.
+        PluginMissing: the configuration names a plugin that this process does not know.
     """
     config = stored_config(body)
     for number, profile in enumerate(config.profiles):

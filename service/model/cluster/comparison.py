@@ -1,4 +1,4 @@
-"""The criteria by which placements over several clusters choose a cluster."""
+"""The criteria by which a placement across clusters chooses a cluster."""
 
 import msgspec
 

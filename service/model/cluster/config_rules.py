@@ -1,6 +1,6 @@
-"""The rules of cluster configurations.
+"""Validation rules of cluster configurations.
 
-Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
+Profiles are checked as in `pkg/scheduler/apis/config/validation`, v1.35.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -40,9 +40,10 @@ from service.model.policies.priority_classes import PriorityClassEntry
 from service.model.policies.quota_rules import MATCH_SCOPE, PRIORITY_MAX
 
 _WEIGHT_MAX = 5_000
-"""The greatest weight of a plugin."""
+"""The maximum weight of a plugin."""
 _WEIGHTS_MAX = 40_000
-"""The greatest sum of all plugins' weights: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
+"""The maximum sum of all plugins' weights; 100 times this sum fits the engine's ranks
+(`ranks.VETO`)."""
 _EVICTIONS_A_MINUTE_MAX = 1_000_000
 _NODES_A_SECOND_MAX = 1_000
 _DAY_SECONDS = 86_400
@@ -60,7 +61,7 @@ def _args_fit_plugin(config: Record, path: str, problems: Problems) -> None:
 
 
 def _plugin(*others: str) -> Rule:
-    """Check the name of a plugin that this process knows by now."""
+    """Return a rule for the name of a plugin that is known at the time of the check."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         one_of(*KNOWN, *others)(value, path, problems)
@@ -82,7 +83,7 @@ def _distinct(items: object, field: str, path: str, problems: Problems) -> None:
 
 
 def _distinct_list(item: Rule, field: str) -> Rule:
-    """Return a rule for a list whose items differ in a field."""
+    """Return a rule for a list whose items have distinct values of a field."""
     items = list_of(item)
 
     def rule(value: object, path: str, problems: Problems) -> None:
@@ -156,7 +157,7 @@ _PRIORITY_CLASS = declared(PriorityClassEntry, {"value": _PRIORITY}, required=("
 
 
 def _priority_class(value: object, path: str, problems: Problems) -> None:
-    """Accept a priority class: its number alone, or an object with more fields."""
+    """Check a priority class: a number, or an object with more fields."""
     (_PRIORITY_CLASS if isinstance(value, dict) else _PRIORITY)(value, path, problems)
 
 
@@ -172,7 +173,7 @@ def _one_global_default(config: Record, path: str, problems: Problems) -> None:
 
 
 def only_one_default(name: str) -> str:
-    """Return, in Kubernetes' words, that another priority class is already the default."""
+    """Return Kubernetes' message that another priority class is already the default."""
     return f"PriorityClass {name} is already marked as default. Only one default can exist"
 
 
@@ -182,7 +183,7 @@ LIMITED_RESOURCE: Mapping[str, Rule] = {
     "resource": text(names.label_key),
     "matchScopes": list_of(MATCH_SCOPE),
 }
-"""Rules for the fields of a limited resource."""
+"""Validation rules for the fields of a limited resource."""
 
 SETTINGS: Mapping[str, Rule] = {
     "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
@@ -208,11 +209,11 @@ SETTINGS: Mapping[str, Rule] = {
     "largeZoneNodes": whole_number(0, INT32_MAX),
     "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
 }
-"""Rules for settings that the type of the configuration leaves too open."""
+"""Validation rules for settings that the configuration's type does not restrict enough."""
 
 CONFIG_CHECKS: Sequence[RecordCheck] = (
     ratio_needs_shape("scoringStrategy"),
     system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
     _one_global_default,
 )
-"""Checks across settings."""
+"""Checks across several settings."""

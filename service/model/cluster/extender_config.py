@@ -1,4 +1,4 @@
-"""Scheduler extenders as a profile names them, shaped like KubeSchedulerConfiguration v1's."""
+"""Scheduler extenders listed in a profile, in the format of KubeSchedulerConfiguration v1."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from service.model.core.primitives import Strict
 from service.model.pods.pod import Container, PodSpec
 
 TIMEOUT_SECONDS: Final = 5.0
-"""How long a call may take if the extender does not say it (DefaultExtenderTimeout)."""
+"""The default timeout of a call to an extender, in seconds (DefaultExtenderTimeout)."""
 
 
 class ExtenderTLSConfig(Strict, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Extender(Strict, frozen=True, kw_only=True):
         return seconds_of(self.http_timeout or "0") or TIMEOUT_SECONDS
 
     def is_interested(self, spec: PodSpec) -> bool:
-        """Return whether the extender is to be called about a pod."""
+        """Return whether to call the extender for a pod."""
         if not self.managed_resources:
             return True
         managed = {resource.name for resource in self.managed_resources}
@@ -82,13 +82,13 @@ def _names(container: Container, managed: set[str]) -> bool:
 
 
 class ExtenderHosts(msgspec.Struct, frozen=True):
-    """The hosts that extenders may be at, as the setting `MOORAGE_EXTENDER_HOSTS` of a server lists them."""
+    """The hosts at which extenders may run, from the server's setting `MOORAGE_EXTENDER_HOSTS`."""
 
     listed: str
-    """Names or addresses as they stand in a URL, each with or without a port, separated by commas."""
+    """Host names or addresses as in a URL, with or without a port, separated by commas."""
 
     def refuses(self, extender: Extender) -> str | None:
-        """Return why an extender must not be called, or None."""
+        """Return why calls to an extender are not allowed, or None."""
         parts = urlsplit(extender.url_prefix)
         host = (parts.hostname or "").lower()
         host = f"[{host}]" if ":" in host else host

@@ -1,8 +1,8 @@
-"""The messages to extenders and their answers, as they are on the wire.
+"""Wire types of the requests to extenders and their responses.
 
-The types are those of Kubernetes' package k8s.io/kube-scheduler/extender/v1. Its fields have no JSON
-tags, so that their names on the wire are those in Go; the objects within are as elsewhere. How much
-of these objects is decoded differs with the side that reads them, so it is a parameter.
+The types are those of Kubernetes' package k8s.io/kube-scheduler/extender/v1. Its fields have no
+JSON tags, so they have their Go names on the wire; nested objects have the usual format. The types
+of nested objects are parameters, because each side decodes different parts of them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 EXTENDER_SCORE_MAX = 10
-"""The best score that an extender can give (MaxExtenderPriority)."""
+"""The highest score that an extender can return (MaxExtenderPriority)."""
 
 PodT = TypeVar("PodT")
 NodeT = TypeVar("NodeT")
@@ -19,7 +19,7 @@ NodesT = TypeVar("NodesT")
 
 
 class ExtenderValue(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    """Base of the messages: as Go's decoder does, unknown fields are passed over."""
+    """Base class of the messages; like Go's decoder, it ignores unknown fields."""
 
 
 class NodeList(msgspec.Struct, Generic[NodeT], frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
-"""Which extenders a profile may name, after ValidateExtenders of kube-scheduler v1.35.
+"""Validation rules of extenders in profiles, after ValidateExtenders of kube-scheduler v1.35.
 
-Moorage commits placements and chooses victims itself, so extenders neither bind nor preempt.
-Files of the server and private keys do not belong in a configuration that readers can see.
+Moorage commits placements and chooses victims itself, so extenders can neither bind nor preempt.
+File paths and private keys are rejected, because anyone with read access can see the configuration.
 """
 
 import binascii
@@ -27,9 +27,9 @@ from service.model.core.validators import (
 
 _TIMEOUT_SECONDS_MAX = 60
 _WEIGHT_MAX = 5_000
-"""The greatest weight of an extender, as of a plugin."""
+"""The maximum weight of an extender, the same as a plugin's."""
 _EXTENDERS_MAX = 10
-"""The most extenders of a profile, as each is a call for each pod."""
+"""The most extenders per profile, as each is called once per pod."""
 
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
@@ -37,7 +37,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 
 def seconds_of(duration: str) -> float | None:
-    """Return the seconds of a duration as Go writes it, such as `500ms` or `1m30s`, or None."""
+    """Parse a Go duration such as `500ms` or `1m30s` into seconds, or return None if invalid."""
     if duration == "0":
         return 0.0
     parts = list(_PART.finditer(duration))
@@ -47,7 +47,7 @@ def seconds_of(duration: str) -> float | None:
 
 
 def _refused(why: str) -> Rule:
-    """Return a rule for a field of upstream that Moorage refuses; its zero value means nothing."""
+    """Return a rule that rejects a field of Kubernetes, except for its zero value."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if value not in ("", False):
@@ -92,7 +92,7 @@ def _certificates(value: str) -> str | None:
 
 
 def _verifies_or_not(tls: Record, path: str, problems: Problems) -> None:
-    """Refuse what contradicts itself, as upstream's TLSConfigFor does."""
+    """Reject contradictory TLS settings, like Kubernetes' TLSConfigFor."""
     if tls.get("insecure") is True and tls.get("caData"):
         problems.add(at(path, "caData"), "must be left out with insecure, which verifies nothing")
 
@@ -169,4 +169,4 @@ def _extenders_rule() -> Rule:
 
 
 EXTENDERS = _extenders_rule()
-"""The extenders of a profile."""
+"""The rule for the extenders of a profile."""

@@ -1,7 +1,7 @@
-"""Features that a cluster can switch off.
+"""Features that can be disabled per cluster.
 
-A field of a feature that is off is dropped from new objects, kept in those that have it, and not
-read. So a feature can be switched off and on again without losing data.
+While a feature is disabled, its fields are dropped from new objects, and kept but ignored in stored
+ones. So a feature can be disabled and re-enabled without losing data.
 """
 
 import msgspec

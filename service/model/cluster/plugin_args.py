@@ -1,4 +1,4 @@
-"""The arguments of Kubernetes' plugins, declared like those of any other plugin."""
+"""The arguments of Kubernetes' plugins, declared in the same way as those of any other plugin."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -22,7 +22,7 @@ StrategyType = Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRa
 
 
 class ResourceWeight(Strict, frozen=True, kw_only=True):
-    """A resource and how much it counts in a node's score."""
+    """A resource and its weight in a node's score."""
 
     name: str
     weight: int = 1
@@ -56,7 +56,7 @@ class ScoringStrategy(Strict, frozen=True, kw_only=True):
 
 
 class NodeResourcesFitArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments of NodeResourcesFit; absent: the cluster's own setting."""
+    """Arguments of NodeResourcesFit; if absent, the cluster's setting applies."""
 
     rules: ClassVar[Mapping[str, Rule]] = {"scoringStrategy": SCORING_STRATEGY}
 
@@ -72,7 +72,7 @@ class BalancedAllocationArgs(Arguments, frozen=True, kw_only=True):
 
 
 class InterPodAffinityArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments of InterPodAffinity; an absent weight: the cluster's own setting."""
+    """Arguments of InterPodAffinity; for absent weights, the cluster's settings apply."""
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
@@ -84,7 +84,7 @@ class InterPodAffinityArgs(Arguments, frozen=True, kw_only=True):
 
 
 class PodTopologySpreadArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments of PodTopologySpread; what is absent is as the cluster's own settings have it."""
+    """Arguments of PodTopologySpread; if absent, the cluster's settings apply."""
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "defaultConstraints": default_spread_constraints,
@@ -99,7 +99,7 @@ class PodTopologySpreadArgs(Arguments, frozen=True, kw_only=True):
 
 
 class NodeAffinityArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments of NodeAffinity: an affinity that all pods of the profile have besides their own."""
+    """Arguments of NodeAffinity: an affinity added to that of every pod of the profile."""
 
     rules: ClassVar[Mapping[str, Rule]] = {"addedAffinity": NODE_AFFINITY}
 

@@ -1,6 +1,6 @@
 """The plugins that configurations may name, and their arguments.
 
-The engine declares Kubernetes' plugins when it is imported, and servers declare installed ones.
+The engine declares Kubernetes' plugins when it is imported; servers declare installed plugins.
 """
 
 from collections.abc import Mapping
@@ -21,23 +21,25 @@ from service.model.core.validators import (
 )
 
 ALL = "*"
-"""This name in `disabled` means every default plugin."""
+"""The name that stands for every default plugin in `disabled`."""
 
 
 class Arguments(Value, frozen=True, kw_only=True):
-    """What profiles may say to a plugin as `args` in `pluginConfig`; each that takes any declares a subclass.
+    """Base class of a plugin's arguments, which profiles set as `args` in `pluginConfig`.
 
-    Every field has a default. Values are held to the fields' types, and `__post_init__` may raise ValueError; a plugin
-    that wants to name each mistake by its field gives `rules` and `checks`.
+    Every field has a default. Values are validated against the fields' types, and `__post_init__`
+    may raise ValueError; to report each error with its field, a plugin can define `rules` and
+    `checks`.
     """
 
     rules: ClassVar[Mapping[str, Rule]] = {}
-    """By a field's name in configurations: what its values are held to in place of its type."""
+    """Validation rules that replace those derived from the fields' types, by the fields' names in
+    configurations."""
     checks: ClassVar[tuple[RecordCheck, ...]] = ()
-    """Across fields."""
+    """Checks across several fields."""
 
     api_version: str | None = None
-    """Which kind of arguments they are may be said as in KubeSchedulerConfiguration."""
+    """The type of the arguments may optionally be stated as in KubeSchedulerConfiguration."""
     kind: str | None = None
 
 
@@ -45,37 +47,37 @@ _OF_ALL: Mapping[str, Rule] = {"apiVersion": text(), "kind": text()}
 
 
 class DeclaredPlugin(Protocol):
-    """The attributes of a plugin, a class of the engine, that configurations read."""
+    """The attributes of a plugin class that configurations read."""
 
     name: ClassVar[str]
     filters: ClassVar[bool]
     weight: ClassVar[int]
-    """In the sum of scores where a profile gives none; 0: it does not score."""
+    """The plugin's default weight in the sum of scores; 0 if it does not score."""
     arguments: ClassVar[type[Arguments] | None]
-    """None: it takes none."""
+    """The type of the plugin's arguments, or None if it accepts none."""
 
 
 class Declared(NamedTuple):
-    """A plugin that is known."""
+    """A plugin that configurations may name."""
 
     plugin: type[DeclaredPlugin]
     by_default: bool
-    """Whether it is on in profiles that do not mention it."""
+    """Whether profiles that do not mention the plugin enable it."""
 
 
 KNOWN: dict[str, Declared] = {}
-"""All known plugins, in the order in which they filter."""
+"""All known plugins by name, in filter order."""
 
 
 def declare(plugin: type[DeclaredPlugin], *, by_default: bool) -> None:
-    """Make a plugin known to all configurations. Raises ValueError if its name is taken."""
+    """Register a plugin for all configurations. Raises ValueError if its name is taken."""
     if plugin.name in KNOWN:
         raise ValueError(f"there is a plugin {plugin.name} already")
     KNOWN[plugin.name] = Declared(plugin, by_default)
 
 
 def withdraw(name: str) -> None:
-    """Make a plugin unknown again."""
+    """Unregister a plugin."""
     del KNOWN[name]
 
 
@@ -90,7 +92,7 @@ def scoring() -> dict[str, int]:
 
 
 def arguments_rule(arguments: type[Arguments]) -> Rule:
-    """Return the rule for a plugin's arguments, as the plugin declares them."""
+    """Return the rule for a plugin's arguments, derived from their type."""
     given = {**_OF_ALL, **arguments.rules}
     fields = {
         field.encode_name: given.get(field.encode_name) or _is_of(field.type)
@@ -108,7 +110,7 @@ def arguments_rule(arguments: type[Arguments]) -> Rule:
 
 
 def _is_of(kind: object) -> Rule:
-    """Return a rule for a value that converts to a type."""
+    """Return a rule for values that can be converted to a type."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The rules of admission policies: their expressions must compile."""
+"""Validation rules of admission policies, whose expressions must compile."""
 
 from service.model.cel.evaluation import EXPRESSION_LENGTH_MAX, ExpressionError, compiled
 from service.model.cluster.admission_policies import AdmissionPolicy
@@ -42,7 +42,7 @@ POLICY: Rule = declared(
 
 
 def few(policies: Rule) -> Rule:
-    """Return a rule for a list of so few policies that evaluating all takes negligible time."""
+    """Return a rule for a list of policies that is short enough to evaluate in negligible time."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if isinstance(value, list) and len(value) > POLICIES_MAX:

@@ -1,8 +1,8 @@
-"""Scheduler profiles, shaped like KubeSchedulerConfiguration v1, and which plugins they turn on.
+"""Scheduler profiles in the format of KubeSchedulerConfiguration v1, and their plugins.
 
-A profile is chosen by a pod's `schedulerName`. As in kube-scheduler the default plugins are on,
-`multiPoint` switches a plugin on or off everywhere, and `filter` and `score` for that step only,
-which takes precedence. A plugin that is switched on without a weight scores with weight 1.
+A pod's `schedulerName` selects its profile. As in kube-scheduler, the default plugins are enabled.
+`multiPoint` enables or disables a plugin for all steps; `filter` and `score` do so for one step,
+and take precedence. A plugin enabled without a weight has weight 1.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class PluginSet(Strict, frozen=True, kw_only=True):
     """Plugins switched off; `*` means all that are on by default."""
 
     def switches_off(self, name: str) -> bool:
-        """Return whether a default plugin is switched off, by name or with all others."""
+        """Return whether the set disables a default plugin, by name or with all others."""
         return any(plugin.name in (name, ALL) for plugin in self.disabled)
 
 
@@ -71,15 +71,15 @@ class Profile(Strict, frozen=True, kw_only=True):
     """Services that are asked, in this order, after the profile's own filters."""
 
     def filters(self) -> frozenset[str]:
-        """The filters that are on."""
+        """Return the enabled filter plugins."""
         return frozenset(self._weights_at(self.plugins.filter, filtering()))
 
     def weights(self) -> dict[str, int]:
-        """The scoring plugins that are on, each with its weight."""
+        """Return the enabled scoring plugins with their weights."""
         return self._weights_at(self.plugins.score, scoring())
 
     def arguments(self) -> dict[str, Arguments]:
-        """The arguments of each plugin that takes any, by the plugin's name."""
+        """Return the arguments of each plugin that accepts any, by plugin name."""
         given = {config.name: config.args for config in self.plugin_config}
         return {
             name: msgspec.convert(given.get(name, {}), known.plugin.arguments)
@@ -88,7 +88,7 @@ class Profile(Strict, frozen=True, kw_only=True):
         }
 
     def named_plugins(self) -> Iterator[tuple[str, str]]:
-        """Return every field that names a plugin, with the name."""
+        """Yield every field that names a plugin, with the name."""
         steps = {"filter": self.plugins.filter, "score": self.plugins.score}
         for step, named in (steps | {"multiPoint": self.plugins.multi_point}).items():
             for index, plugin in enumerate(named.enabled):
@@ -99,7 +99,7 @@ class Profile(Strict, frozen=True, kw_only=True):
             yield f"pluginConfig[{index}].name", config.name
 
     def _weights_at(self, step: PluginSet, implementing: Iterable[str]) -> dict[str, int]:
-        """Return the plugins that are on at a step and implement it, with their weights."""
+        """Return the enabled plugins that implement a step, with their weights."""
         everywhere = _everywhere(self.plugins.multi_point)
         explicit = {plugin.name: plugin.weight or 1 for plugin in step.enabled}
         implied = {
@@ -111,7 +111,7 @@ class Profile(Strict, frozen=True, kw_only=True):
 
 
 def _everywhere(multi_point: PluginSet) -> dict[str, int]:
-    """Return the plugins that are on unless a step says otherwise, with their weights."""
+    """Return the plugins enabled at all steps unless a step overrides it, with their weights."""
     defaults = {
         name: known.plugin.weight or 1
         for name, known in KNOWN.items()

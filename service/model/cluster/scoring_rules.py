@@ -1,4 +1,4 @@
-"""Which ways to score nodes are valid, in a cluster's settings and in the arguments of plugins."""
+"""Validation rules of scoring strategies in cluster settings and plugin arguments."""
 
 from service.model.core import names
 from service.model.core.validators import (
@@ -20,7 +20,7 @@ HARD_AFFINITY_WEIGHT = whole_number(0, 100)
 
 
 def _rises(shape: object, path: str, problems: Problems) -> None:
-    """Check that utilization rises from point to point."""
+    """Check that utilization increases from each point to the next."""
     utilizations = [entries_of(point).get("utilization") for point in items_of(shape)]
     for index in range(1, len(utilizations)):
         before, here = utilizations[index - 1], utilizations[index]
@@ -42,11 +42,11 @@ def _shape(value: object, path: str, problems: Problems) -> None:
 
 
 RATIO = record({"shape": _shape}, required=("shape",))
-"""`requestedToCapacityRatio`."""
+"""The rule for `requestedToCapacityRatio`."""
 
 
 def ratio_needs_shape(strategy_field: str) -> RecordCheck:
-    """Check that the strategy RequestedToCapacityRatio has a shape."""
+    """Return a check that the strategy RequestedToCapacityRatio has a shape."""
 
     def check(fields: Record, path: str, problems: Problems) -> None:
         ratio = "RequestedToCapacityRatio"

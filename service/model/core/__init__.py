@@ -1,1 +1,1 @@
-"""Types, validation, metadata, and manifests that all kinds of objects share; it knows no kind."""
+"""Types, validation, metadata, and manifests shared by all kinds of objects."""

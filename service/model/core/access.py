@@ -1,7 +1,7 @@
-"""Principals, who make requests, and their rights.
+"""Principals (the users and groups that make requests) and their rights.
 
-A principal has grants; a grant gives it a role on one cluster or all, in one namespace or all. A role is a set of
-verbs, and an operation asks for one verb.
+A principal has grants; a grant gives it a role on one cluster or all, in one namespace or all. A
+role is a set of verbs, and each operation requires one verb.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +12,9 @@ from uuid import UUID
 import msgspec
 
 Verb = Literal["read", "place", "edit", "observe", "bind", "evict", "configure"]
-"""What a caller may do: `place` decides without stating facts, `edit` changes what is still to be placed, `observe` states
-facts (nodes, namespaces, pods that run), `configure` changes a cluster's settings."""
+"""The rights that a role can include: `place` lets Moorage decide without stating facts, `edit`
+changes objects that are yet to be placed, `observe` reports facts (nodes, namespaces, running
+pods), and `configure` changes a cluster's settings."""
 
 Role = Literal["reader", "scheduler", "editor", "observer", "orchestrator", "admin"]
 
@@ -33,15 +34,15 @@ NO_VERBS = frozenset[Verb]()
 
 
 class Grant(msgspec.Struct, frozen=True, order=True):
-    """A role on a cluster and in a namespace; None stands for all."""
+    """A role in a cluster and a namespace; None stands for all clusters or all namespaces."""
 
     role: str
-    """A `Role`, or the role of another version, which gives nothing here."""
+    """A `Role`, or a role known only to another version, which grants nothing here."""
     cluster: str | None = None
     namespace: str | None = None
 
     def gives(self, verb: Verb, cluster: str | None) -> bool:
-        """Return whether the grant gives a verb in a namespace of a cluster (None: any)."""
+        """Return whether the grant includes a verb in any namespace of a cluster (None: any)."""
         return verb in VERBS_OF.get(self.role, NO_VERBS) and (
             cluster is None or self.cluster is None or self.cluster == cluster
         )
@@ -52,46 +53,46 @@ ADMIN = Grant("admin")
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Who makes a request."""
+    """The user, token, or client that makes a request."""
 
     name: str
     grants: tuple[Grant, ...] = ()
     token_id: str | None = None
-    """The token of the request, or None if it came with another kind of proof."""
+    """The ID of the request's token, or None if the caller authenticated in another way."""
     groups: tuple[str, ...] = ()
-    """The groups that it is in, as an identity provider says."""
+    """The user's groups, according to the identity provider."""
     expires_at: datetime | None = None
     """When the identity provider's token expires."""
     is_admin: bool = False
-    """Whether it may do everything on this server; always derived from the grants."""
+    """Whether the principal may do everything on this server; always derived from the grants."""
 
     def __post_init__(self) -> None:
-        """Derive `is_admin` once, so that no right of an admin has to be looked up later."""
+        """Derive `is_admin` once, so that later checks of an admin's rights need no lookup."""
         msgspec.structs.force_setattr(self, "is_admin", ADMIN in self.grants)
 
     @property
     def is_identified(self) -> bool:
-        """Whether an identity provider vouches for it, so that it needs no token of this server."""
+        """Whether an identity provider authenticated the principal, without a token of ours."""
         return self.expires_at is not None
 
     @property
     def own(self) -> frozenset[tuple["PrincipalKind", str]]:
-        """The kinds and names that can be granted its roles: the user and its groups."""
+        """The kinds and names that can be granted roles for the principal: user and groups."""
         return frozenset({("User", self.name), *(("Group", group) for group in self.groups)})
 
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
-        """Return whether it may do this in a namespace, or, for None, in all of them."""
+        """Return whether the principal has a right in a namespace (None: in all namespaces)."""
         return any(
             grant.namespace is None or grant.namespace == namespace
             for grant in self._that_give(verb, cluster)
         )
 
     def may_somewhere(self, verb: Verb, cluster: str | None = None) -> bool:
-        """Return whether it may do this in a namespace of a cluster (None: any)."""
+        """Return whether the principal has a right in any namespace of a cluster (None: any)."""
         return any(True for _ in self._that_give(verb, cluster))
 
     def namespaces(self, verb: Verb, cluster: str) -> frozenset[str] | None:
-        """Return the namespaces of a cluster where it may do this, or None for all."""
+        """Return a cluster's namespaces in which the principal has a right, or None for all."""
         grants = list(self._that_give(verb, cluster))
         if any(grant.namespace is None for grant in grants):
             return None
@@ -102,9 +103,9 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 EVERYBODY = Principal("everybody", (ADMIN,))
-"""The principal of every request to a server that asks for no token."""
+"""The principal of every request to a server that requires no authentication."""
 BOOTSTRAP = Principal("bootstrap", (ADMIN,))
-"""The principal that has the token from the server's settings."""
+"""The principal of the token in the server's settings."""
 
 NAME_CHARACTERS_MAX = 512
 
@@ -115,11 +116,12 @@ def is_name(name: str) -> bool:
 
 
 PrincipalKind = Literal["User", "Group"]
-"""A group is named in an identity provider's tokens; its members have its grants."""
+"""The kinds of principals; a group is listed in an identity provider's tokens, and its members have
+its grants."""
 
 
 class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A user or a group, as it is stored."""
+    """A stored user or group."""
 
     kind: PrincipalKind
     name: str
@@ -127,25 +129,25 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
     is_readable: bool = True
-    """Whether its grants could be read; one whose grants could not has none."""
+    """Whether the stored grants could be read; a principal with unreadable grants has none."""
 
     @property
     def is_admin(self) -> bool:
-        """Whether its grants include administering the whole server."""
+        """Whether the grants include the admin role on the whole server."""
         return ADMIN in self.grants
 
     @property
     def unknown_roles(self) -> list[str]:
-        """The roles among its grants that this version does not know."""
+        """The granted roles that this version does not know."""
         return sorted({grant.role for grant in self.grants} - VERBS_OF.keys())
 
 
 Precondition = Callable[[PrincipalRow | None], None]
-"""A function that raises if the stored principal (None for a new one) must not be changed."""
+"""A check that raises if the stored principal (None for a new one) must not be changed."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's token, as stored: without its secret."""
+    """A user's token as stored, without its secret."""
 
     token_id: str
     principal: str
@@ -155,20 +157,20 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None = None
-    """When the token was used last, kept to the minute."""
+    """When the token was last used, to the minute."""
 
 
 class AccessVersion(NamedTuple):
-    """A version of all principals and tokens; equal versions are equal states, despite restores."""
+    """A version of all principals and tokens; equal versions mean equal states."""
 
     number: int
-    """It rises with each change, and falls with a restore."""
+    """A counter that rises with each change, and falls when a backup is restored."""
     tag: UUID
-    """Random, and new with each change."""
+    """A random ID, replaced with each change."""
 
 
 class AccessState(msgspec.Struct, frozen=True, kw_only=True):
-    """All principals and tokens of a server, as of one instant."""
+    """A snapshot of all principals and tokens of a server."""
 
     version: AccessVersion
     principals: Sequence[PrincipalRow]

@@ -27,10 +27,10 @@ class DeclaredManifest(ObjectManifest, frozen=True, kw_only=True):
     """An object of a declared kind."""
 
     declared: KindSpec
-    """The declaration of its kind."""
+    """The declaration of the object's kind."""
     kept: DeclaredObject[Partial]
     api_version: str
-    """`apiVersion`, as it was sent."""
+    """The `apiVersion` that the client sent."""
 
     @property
     @override
@@ -41,28 +41,28 @@ class DeclaredManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def head(self) -> bytes:
-        """The beginning of bodies of the kind."""
+        """The leading bytes of the manifest: its kind and API version."""
         return _head(self.kept.kind, self.api_version)
 
     @property
     @override
     def subject(self) -> DeclaredObject[Partial]:
-        """The object as scheduling reads it."""
+        """The parts of the object that scheduling reads."""
         return self.kept
 
     @property
     @override
     def namespace(self) -> str:
-        """`metadata.namespace`; "" for kinds that have none."""
+        """`metadata.namespace`, or "" for cluster-scoped kinds."""
         return self.kept.namespace
 
     @override
     def named(self, name: str) -> "DeclaredManifest":
-        """Return the object under another name."""
+        """Return a copy of the object with another name."""
         return replace(self, kept=replace(self.kept, name=name))
 
     def with_identity(self, uid: str, created: str) -> "DeclaredManifest":
-        """Return the object with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the object with a uid and a creation time (RFC 3339, UTC)."""
         return replace(self, kept=replace(self.kept, uid=uid, created=created), created=created)
 
 
@@ -79,23 +79,23 @@ def parse_object(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> DeclaredManifest:
-    """Parse a manifest of a declared kind; name and namespace, where given, are those it has to have.
+    """Parse a manifest of a declared kind, which must have the given name and namespace, if any.
 
     Raises:
-        MalformedJSON: it is not JSON.
-        InvalidManifest: with all that is wrong.
+        MalformedJSON: the manifest is not JSON.
+        InvalidManifest: the manifest is invalid; the exception lists all errors.
     """
     draft = checked_draft(declared.rules, raw, limits, name, namespace)
     try:
         version = draft.fields.get("apiVersion")
         return _manifest(declared, draft.read_metadata(), draft.other_fields(), version)
     except msgspec.ValidationError as error:
-        # A rule lets through what the kind's type does not: that is no reason to fail.
+        # The kind's rules may accept what its type cannot hold; report it as a client's error.
         raise InvalidManifest([FieldError("", str(error))]) from None
 
 
 def load_object(declared: KindSpec, body: bytes) -> DeclaredManifest:
-    """Read an object that was rendered here."""
+    """Load an object from a body that Moorage rendered."""
     fields = cast("Json", msgspec.json.decode(body))
     namespace = DEFAULT_NAMESPACE if declared.namespaced else ""
     metadata = read_metadata(cast("Json", fields["metadata"]), namespace)
@@ -130,14 +130,14 @@ def _manifest(
 
 
 def edited(manifest: DeclaredManifest, edit: Callable[[Json], None]) -> DeclaredManifest:
-    """Return an object whose decoded fields were changed by `edit`."""
+    """Return a copy of an object after `edit` has changed its decoded fields."""
     fields = cast("Json", msgspec.json.decode(manifest.render()))
     edit(fields)
     return load_object(manifest.declared, encode(fields))
 
 
 def part_of(fields: Json, name: str) -> Json:
-    """Return a member that is an object, made if it is absent."""
+    """Return a member that is an object, adding an empty one if it is absent."""
     part = entries_of(fields.get(name))
     fields[name] = part
     return part

@@ -1,30 +1,30 @@
-"""All errors that a client may see, as one exception tree.
+"""The exception tree of all errors that clients may see.
 
     MoorageError
-    ├── MalformedJSON            the request is no JSON that we read
-    ├── InvalidManifest          it is, but fields in it are wrong: all of them, at once
+    ├── MalformedJSON            the request is not JSON, or not strict JSON
+    ├── InvalidManifest          it is JSON with invalid fields; all are reported at once
     ├── Denied                   admission or a quota refuses it
-    ├── Forbidden                the caller may not do this
+    ├── Forbidden                the caller lacks the right
     ├── NotFound
-    ├── Conflict                 what is stored stands against it
+    ├── Conflict                 the request contradicts the stored state
     │   ├── RevisionConflict
     │   ├── PodDiffers
     │   ├── BindingRefused
     │   ├── BindingViolated
     │   ├── NoAdminLeft
     │   └── IdempotencyKeyInProgress
-    ├── PreconditionFailed       an If-Match or If-None-Match that does not hold
+    ├── PreconditionFailed       an If-Match or If-None-Match does not hold
     ├── IdempotencyKeyReused
-    ├── EvictionBlocked          a disruption budget does not allow it now
+    ├── EvictionBlocked          a disruption budget does not allow the eviction now
     ├── Compacted                the log no longer reaches back that far
-    ├── HistoryReplaced          the log is another one than the reader knew
-    └── Unavailable              ask again
+    ├── HistoryReplaced          the log no longer continues the reader's history
+    └── Unavailable              try again later
         ├── Overloaded
         ├── StorageUnavailable   nothing was committed
-        ├── PluginMissing        the cluster is configured with a plugin that this server has not
+        ├── PluginMissing        the cluster's configuration needs a plugin that is not installed
         └── OutcomeUnknown       something may have been committed
 
-Each has a stable `code` for clients. Which HTTP status an error has is the API's business.
+Each has a stable `code` for clients. The API assigns the HTTP statuses.
 """
 # ruff: noqa: N818 - the names are the codes that clients see
 
@@ -45,16 +45,16 @@ class FieldError(msgspec.Struct, frozen=True, omit_defaults=False):
     """What was sent, where it is short enough to repeat."""
 
     def under(self, prefix: str) -> "FieldError":
-        """Return the error with a longer path: `under("pods[3]")`.
+        """Return the error with a prefix before its path, such as `under("pods[3]")`.
 
-        Before that, the path is relative to an object of the request; "" is the whole object.
+        The original path is relative to an object of the request; "" is the whole object.
         """
         separator = "." if prefix and self.field and not self.field.startswith("[") else ""
         return FieldError(prefix + separator + self.field, self.message, self.value)
 
 
 class MoorageError(Exception):
-    """Base of all errors that a client may see: `detail` is a sentence for people."""
+    """Base class of all errors that clients may see; `detail` is a sentence for people."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -62,23 +62,23 @@ class MoorageError(Exception):
 
     @property
     def code(self) -> str:
-        """The stable name that clients see: the class's own."""
+        """The stable error code that clients see: the class name."""
         return type(self).__name__
 
 
 class MalformedJSON(MoorageError):
-    """The text is not JSON, or it has duplicate keys or NaN, or is nested too deeply."""
+    """The text is not JSON, has duplicate keys or NaN, or is nested too deeply."""
 
 
 class InvalidManifest(MoorageError):
-    """Fields are wrong; `errors` names every one of them."""
+    """Fields of the request are invalid; `errors` lists all of them."""
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
         self.errors = list(errors)
         super().__init__(_summary(self.errors))
 
     def under(self, prefix: str) -> "InvalidManifest":
-        """Return the errors with longer paths, for an object inside a request."""
+        """Return the errors with a prefix before their paths, for an object inside a request."""
         return InvalidManifest([error.under(prefix) for error in self.errors])
 
 
@@ -89,7 +89,7 @@ def _summary(errors: Sequence[FieldError]) -> str:
 
 
 class Denied(MoorageError):
-    """Admission or a quota refuses the change; `reason` is a stable word in CamelCase."""
+    """Admission or a quota denies the change; `reason` is a stable word in CamelCase."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -97,15 +97,15 @@ class Denied(MoorageError):
 
 
 class Forbidden(MoorageError):
-    """The caller is known, and may not do this."""
+    """The caller is authenticated, but lacks the right."""
 
     def under(self, place: str) -> "Forbidden":
-        """Return the refusal of an object inside a request: `under("items[3]")`."""
+        """Return the error for an object inside a request, such as `under("items[3]")`."""
         return Forbidden(f"{place}: {self.detail}")
 
 
 class NotFound(MoorageError):
-    """There is no such object or cluster."""
+    """The object or cluster does not exist."""
 
 
 class Conflict(MoorageError):
@@ -113,7 +113,7 @@ class Conflict(MoorageError):
 
 
 class RevisionConflict(Conflict):
-    """`metadata.resourceVersion` or `metadata.uid` is not that of the stored object."""
+    """The `metadata.resourceVersion` or `metadata.uid` sent is not that of the stored object."""
 
 
 class PodDiffers(Conflict):
@@ -121,7 +121,7 @@ class PodDiffers(Conflict):
 
 
 class BindingRefused(Conflict):
-    """The pod does not fit the named node; `reasons` says why, by plugin."""
+    """The pod does not fit the requested node; `reasons` lists why, by plugin."""
 
     def __init__(self, detail: str, reasons: dict[str, list[str]]) -> None:
         super().__init__(detail)
@@ -129,7 +129,7 @@ class BindingRefused(Conflict):
 
 
 class BindingViolated(Conflict):
-    """Required rules of a placed pod do not hold on its node now; `errors` names each of them."""
+    """A placed pod's required rules do not hold on its node; `errors` lists those rules."""
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__(f"Required rules of the pod do not hold: {_summary(errors)}")
@@ -137,7 +137,7 @@ class BindingViolated(Conflict):
 
 
 class FieldManagerConflict(Conflict):
-    """Others manage fields that would change; `errors` names each of them and its manager."""
+    """Other managers own fields that would change; `errors` lists each field and its manager."""
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__(f"Others manage fields that would change: {_summary(errors)}")
@@ -145,7 +145,7 @@ class FieldManagerConflict(Conflict):
 
 
 class NoAdminLeft(Conflict):
-    """After this change no one could grant rights any more."""
+    """The change would leave no one who can grant rights."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -162,7 +162,7 @@ class PreconditionFailed(MoorageError):
 
 
 class EvictionBlocked(MoorageError):
-    """A disruption budget does not allow the eviction now; `causes` says so of each such budget."""
+    """Disruption budgets do not allow the eviction now; `causes` lists each of these budgets."""
 
     def __init__(self, causes: Sequence[str], retry_after: int = 5) -> None:
         super().__init__("Cannot evict pod as it would violate the pod's disruption budget.")
@@ -171,19 +171,19 @@ class EvictionBlocked(MoorageError):
 
 
 class IdempotencyKeyReused(MoorageError):
-    """The idempotency key was used for a different request before."""
+    """The idempotency key was already used for a different request."""
 
 
 class Compacted(MoorageError):
-    """The log no longer reaches back to the revision asked for."""
+    """The log no longer reaches back to the requested revision."""
 
 
 class HistoryReplaced(MoorageError):
-    """The log does not continue what the reader knows: the database was restored, say."""
+    """The log does not continue the reader's history, for example after a restore."""
 
 
 class ObjectUnreadable(MoorageError):
-    """A stored object cannot be read: its row is damaged, or of a version that this one does not know."""
+    """A stored object cannot be read: its row is damaged, or its format is unknown here."""
 
     def __init__(self, kind: str, namespace: str, name: str) -> None:
         named = f"{namespace}/{name}" if namespace else name
@@ -193,7 +193,7 @@ class ObjectUnreadable(MoorageError):
         self.name = name
 
     def unnamed(self) -> "ObjectUnreadable":
-        """Return the error for a caller who may not know which object it is."""
+        """Return the error without the object's name, for callers who may not know it."""
         error = ObjectUnreadable("object", "", "")
         error.detail = (
             "An object of the cluster that you may not read cannot be read from the database."
@@ -202,7 +202,7 @@ class ObjectUnreadable(MoorageError):
 
 
 class Unavailable(MoorageError):
-    """Ask again after `retry_after` seconds, with the same idempotency key."""
+    """The request failed for now; retry after `retry_after` seconds with the same key."""
 
     def __init__(self, detail: str, retry_after: int = 1) -> None:
         super().__init__(detail)
@@ -210,15 +210,15 @@ class Unavailable(MoorageError):
 
 
 class Overloaded(Unavailable):
-    """Too much is waiting already, or time ran out before the commit."""
+    """Too many requests are waiting, or time ran out before the commit."""
 
 
 class StorageUnavailable(Unavailable):
-    """The database cannot be reached; nothing of the request was committed."""
+    """The database is unreachable, and nothing of the request was committed."""
 
 
 class PluginMissing(Unavailable):
-    """A cluster's configuration names a plugin that is not installed where this server runs."""
+    """A cluster's configuration names a plugin that is not installed on this server."""
 
     def __init__(self, field: str, plugin: str) -> None:
         super().__init__(
@@ -228,4 +228,4 @@ class PluginMissing(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """The connection broke during the commit, and it is not known whether it was committed."""
+    """The connection broke during the commit, so its outcome is unknown."""

@@ -1,9 +1,10 @@
-"""Fast parsing of plain objects by their bytes; most objects of bulk loads are plain.
+"""A fast parser for plain objects, which most objects of bulk loads are.
 
-A plain object is compact JSON that has its kind first, then metadata of name, namespace, labels and
-annotations, then the rest. Usually only the name of such an object is new: all else is equal, byte
-for byte, to an object that was found valid before, so it is looked up and not decoded. The functions
-here return None for objects that are not plain; these are parsed in full, which also finds errors.
+A plain object is compact JSON with its kind first, then metadata with only a name, namespace,
+labels, and annotations, then the rest. Usually only the object's name is new, and the rest is byte
+for byte equal to an object already found valid, so it is looked up instead of decoded. The
+functions here return None for objects that are not plain. Those are parsed in full, which also
+reports errors.
 """
 
 import re
@@ -58,13 +59,13 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
     """The unparsed parts of a plain object."""
 
     kind: str
-    """The kind; "" if the object does not state it."""
+    """The kind, or "" if the object does not state it."""
     metadata: bytes
-    """The members of a JSON object, if it is one."""
+    """The bytes between the braces of the metadata, assuming that it is a JSON object."""
     first: bytes
-    """The key of the member after the metadata: `SPEC` or `STATUS`."""
+    """The key of the first member after the metadata: `SPEC` or `STATUS`."""
     body: bytes
-    """The value of this member, and the members that follow."""
+    """The value of that first member, and all members after it."""
 
     @property
     def rest(self) -> bytes:
@@ -73,7 +74,7 @@ class Plain(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Shared(msgspec.Struct, frozen=True, gc=False):
-    """Metadata without the name, which all pods of one owner share."""
+    """Metadata without the name, shared by all pods of one owner."""
 
     namespace: str
     labels: dict[str, str]
@@ -82,10 +83,10 @@ class _Shared(msgspec.Struct, frozen=True, gc=False):
 
 
 def cut(raw: bytes) -> Plain | None:
-    """Divide a plain pod or node into its parts.
+    """Divide a plain pod or node into its parts, or return None.
 
-    The first bytes that look like the end of the metadata are its end: within a string the quotes
-    would be escaped, and further inside the metadata the first part would not be a JSON object.
+    The first bytes that look like the end of the metadata are its end: inside a string the quotes
+    would be escaped, and at a deeper level the part before them would not be a JSON object.
     """
     head, _, members = raw.partition(_METADATA)
     kind = _HEADS.get(head)
@@ -100,12 +101,12 @@ def cut(raw: bytes) -> Plain | None:
 
 
 def cut_any(raw: bytes) -> Plain | None:
-    """Divide a plain pod or node into its parts, even if it has white space."""
+    """Divide a plain pod or node into its parts, even if it has white space, or return None."""
     return cut(raw) or cut(compact(raw))
 
 
 def compact(raw: bytes) -> bytes:
-    """Remove white space around the tokens of a document; text that is not JSON stays as it is."""
+    """Remove white space between the tokens of a document; text that is not JSON is unchanged."""
     if raw[:1] == b"{" and raw[-1:] == b"}" and raw.find(b'": ', 0, 64) < 0:
         return raw
     try:
@@ -115,11 +116,11 @@ def compact(raw: bytes) -> bytes:
 
 
 def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
-    """Return valid metadata of name, namespace, labels, and annotations only, or None.
+    """Return valid metadata that has only a name, namespace, labels, and annotations, or None.
 
     Args:
         raw: the members of a JSON object, compact.
-        namespace: what is used if it has none; "" for kinds that are in none.
+        namespace: the default namespace; "" for cluster-scoped kinds.
     """
     named = _NAME.match(raw)
     if named is None:
@@ -131,21 +132,21 @@ def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
 
 
 def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
-    """Return metadata that was rendered here, with an identity of the usual form, or None."""
+    """Return metadata that Moorage rendered, if its identity has the usual form, or None."""
     at = len(raw) - _IDENTITY_LENGTH
     identity = _IDENTITY.fullmatch(raw, at) if at > 0 else None
     named = _NAME.match(raw) if identity is not None else None
     if identity is None or named is None:
         return None
     name, rest = named[1].decode(), raw[named.end() : at]
-    created = sys.intern(identity[2].decode())  # a commit's objects have it in common
+    created = sys.intern(identity[2].decode())  # all objects of a commit share it
     return _named(name, rest, namespace, identity[1].decode(), created)
 
 
 def _named(
     name: str, rest: bytes, namespace: str, uid: str = "", created: str = ""
 ) -> Metadata | None:
-    """Read metadata that begins with a name; `rest` is what follows it."""
+    """Read metadata from a name and the bytes that follow it in the object, or return None."""
     if len(rest) <= _SHARED_BYTES_MAX:
         shared = _shared(rest, namespace)
     else:
@@ -163,7 +164,7 @@ def _named(
 
 
 def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
-    """Read metadata without its name: `,"labels":{…}`, or nothing."""
+    """Read plain metadata without its name (`,"labels":{…}`, or nothing), or return None."""
     if not rest:
         return _Shared(namespace, {}, _implied(namespace))
     fields = _decoded(b"{%b}" % rest[1:]) if rest[:1] == b"," else None
@@ -189,7 +190,7 @@ def _implied(namespace: str) -> bytes:
 
 
 def _decoded(raw: bytes) -> Fields | None:
-    """Decode a small object of texts and maps of texts, or return None, also for a repeated key."""
+    """Decode a small object of strings and string maps without repeated keys, or return None."""
     if len(raw) > _BYTES_MAX or (_BACKSLASH in raw and b"\\u0000" in raw):
         return None
     try:
@@ -206,16 +207,16 @@ def _are_labels(labels: tuple[tuple[str, str], ...]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _are_keys(annotations: tuple[str, ...]) -> bool:
-    """Return whether these are valid keys of annotations that nothing reads.
+    """Return whether these are valid annotation keys that Moorage does not read.
 
-    Many objects have the same keys, whatever the values.
+    Cached by keys alone, since many objects share them and differ in their values.
     """
     return not any(map(annotation_key, annotations)) and not may_have_rules(annotations)
 
 
 def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:
     """Return metadata without the name, or None if invalid; `members` is `fields` encoded."""
-    if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
+    if fields.get("creationTimestamp", "") is None:  # Go clients send null
         del fields["creationTimestamp"]
         members = following(fields)
     if not _FIELDS.issuperset(fields):

@@ -1,9 +1,9 @@
 """Warnings about fields that Kubernetes reads and Moorage ignores, and about rules without effect.
 
-A field of a manifest is honored, refused with its path, or ignored with a warning; none is
-dropped in silence. `IGNORED_FIELDS` declares the fields of the last sort. They are looked for once in
-each distinct spec (`service.model.pods.template_cache`); other parts of manifests are decoded for it only if
-the name of such a field stands in their bytes.
+Each field of a manifest is honored, rejected with its path, or ignored with a warning; none is
+dropped silently. `IGNORED_FIELDS` declares the ignored ones. Each distinct spec is searched once
+(`service.model.pods.template_cache`); other parts of a manifest are only decoded for the search if
+their bytes contain the name of an ignored field.
 """
 
 import re
@@ -16,7 +16,7 @@ from service.model.core.resources import is_charged
 from service.model.core.validators import at, entries_of, items_of, key_at
 
 WARNINGS_MAX = 100
-"""The most warnings of an answer; one more then says how many others there are."""
+"""The most warnings in one response; one more then states how many others there are."""
 
 PREEMPTION = "PreemptionIgnored"
 DEVICE_CLAIMS = "DeviceClaimsIgnored"
@@ -36,7 +36,7 @@ Json = Mapping[str, object]
 
 
 class WarningKind(NamedTuple):
-    """The message of warnings of a code; `meaning` is the text of its page `/warnings/<code>`."""
+    """The message of a code's warnings; `meaning` is the text of the page `/warnings/<code>`."""
 
     message: str
     meaning: str
@@ -158,7 +158,7 @@ WARNINGS: Mapping[str, WarningKind] = {
         "fewer objects at once to see them all.",
     ),
 }
-"""All warnings by their codes."""
+"""All kinds of warnings, by code."""
 
 
 class FieldWarning(msgspec.Struct, frozen=True):
@@ -172,7 +172,7 @@ class FieldWarning(msgspec.Struct, frozen=True):
     """What it means for the object."""
 
     def under(self, prefix: str) -> "FieldWarning":
-        """Return the warning with a longer path, for an object inside a request."""
+        """Return the warning with a prefix before its path, for an object inside a request."""
         return FieldWarning(at(prefix, self.field), self.code, self.message) if prefix else self
 
 
@@ -180,25 +180,25 @@ FieldWarnings = Sequence[FieldWarning]
 
 
 def warning(field: str, code: str) -> FieldWarning:
-    """Return the warning of a code about a field."""
+    """Build the warning with this code for a field."""
     return FieldWarning(field, code, WARNINGS[code].message)
 
 
 class WarningList:
-    """The warnings of one answer, and the number of those left out."""
+    """The warnings of one response, and how many were omitted."""
 
     def __init__(self) -> None:
         self._told: list[FieldWarning] = []
         self._left_out = 0
 
     def add(self, warnings: FieldWarnings, prefix: str = "") -> None:
-        """Add warnings about an object at some path of the request."""
+        """Add the warnings about an object at `prefix`, its path in the request."""
         room = WARNINGS_MAX - len(self._told)
         self._told += [item.under(prefix) for item in warnings[:room]]
         self._left_out += max(0, len(warnings) - room)
 
     def told(self) -> list[FieldWarning] | msgspec.UnsetType:
-        """Return the warnings as an answer shows them, or UNSET if there are none."""
+        """Return the warnings to put in the response, or UNSET if there are none."""
         if not self._told:
             return msgspec.UNSET
         if not self._left_out:
@@ -208,12 +208,12 @@ class WarningList:
 
 
 def _is_set(value: object, _: Json) -> bool:
-    """Return whether a field has a value; an empty or false one means the same as an absent one."""
+    """Return whether a field has a value; an empty or false value counts as absent."""
     return bool(value)
 
 
 def _may_preempt(policy: object, spec: Json) -> bool:
-    """Return whether `preemptionPolicy` matters; kube-apiserver fills it in everywhere."""
+    """Return whether `preemptionPolicy` has an effect; kube-apiserver sets it on every pod."""
     priority = spec.get("priority")
     ranked = priority > 0 if isinstance(priority, int) else bool(spec.get("priorityClassName"))
     return ranked and _preempts(policy, spec)
@@ -224,7 +224,7 @@ def _preempts(policy: object, _: Json) -> bool:
 
 
 def _keeps_together(mode: object, _: Json) -> bool:
-    """Return whether a group is only evicted as a whole; v1.36 and v1.37 spell that differently."""
+    """Return whether a group is only evicted as a whole; v1.36 and v1.37 spell this differently."""
     return mode == "PodGroup" or "all" in entries_of(mode)
 
 
@@ -233,10 +233,11 @@ def _is_not_charged(resource: object, _: Json) -> bool:
 
 
 class IgnoredField(msgspec.Struct, frozen=True):
-    """A field that is ignored, with a warning of this code.
+    """An ignored field and the code of its warning.
 
-    In `path`, `[]` stands for every entry of a list and `[*]` for every key of a map; `when` gets the
-    field's value, or the key, and the object that the field is in.
+    In `path`, `[]` stands for every item of a list and `[*]` for every key of a map. `when` decides
+    whether to warn; it is called with the field's value (or the key) and the object that contains
+    it.
     """
 
     kind: str
@@ -244,7 +245,7 @@ class IgnoredField(msgspec.Struct, frozen=True):
     code: str
     when: Callable[[object, Json], bool] = _is_set
     setting: str = ""
-    """The cluster's setting by which it is honored, or, with other values, refused or ignored."""
+    """The cluster setting that makes Moorage honor the field; other values reject or ignore it."""
 
     @property
     def steps(self) -> list[str]:
@@ -268,7 +269,7 @@ _DISKS = (
     "rbd",
     "vsphereVolume",
 )
-"""Volumes that pods name without a claim, and that the scheduler's plugins for volumes read."""
+"""Volumes that pods name without a claim, and that kube-scheduler's volume plugins read."""
 
 _OF_PODS = {
     "spec.volumes[].persistentVolumeClaim": VOLUMES,
@@ -341,7 +342,7 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
     IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),
     IgnoredField("ResourceQuota", "spec.hard[*]", "QuotaNotCharged", _is_not_charged),
 )
-"""The ignored fields, by the kind of their object."""
+"""All ignored fields, declared per kind of object."""
 
 _BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
     kind: [field for field in IGNORED_FIELDS if field.kind == kind]
@@ -350,7 +351,7 @@ _BY_KIND: Mapping[str, Sequence[IgnoredField]] = {
 
 
 def _names_in(declared: Sequence[IgnoredField]) -> re.Pattern[bytes]:
-    """Return a pattern that matches encoded objects with any of the fields."""
+    """Return a pattern that matches encoded objects containing any of the fields."""
     names = sorted({field.name for field in declared})
     return re.compile(f'"(?:{"|".join(names)})"'.encode())
 
@@ -363,9 +364,9 @@ _NAMES_OF_PODS = {
 
 
 def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
-    """Find the ignored fields of a valid manifest, or of a part of it.
+    """Find the ignored fields of a valid manifest or a part of one.
 
-    There is one warning for each declaration, about the first such field of the object.
+    Each declaration yields at most one warning, about the first matching field.
     """
     warnings = []
     for declared in _BY_KIND.get(kind, ()):
@@ -380,14 +381,14 @@ def warnings_in(kind: str, fields: Json) -> tuple[FieldWarning, ...]:
 
 
 def warnings_in_members(kind: str, members: bytes) -> tuple[FieldWarning, ...]:
-    """Find what `warnings_in` finds in the encoded members of an object."""
+    """Run `warnings_in` on the encoded members of an object."""
     if kind not in _NAMES or _NAMES[kind].search(members) is None:
         return ()
     return warnings_in(kind, entries_of(msgspec.json.decode(b"{%b}" % members)))
 
 
 def warnings_in_part(part: Literal["spec", "status"], encoded: bytes) -> tuple[FieldWarning, ...]:
-    """Find what `warnings_in` finds in the encoded spec or status of a pod."""
+    """Run `warnings_in` on the encoded spec or status of a pod."""
     if _NAMES_OF_PODS[part].search(encoded) is None:
         return ()
     return warnings_in("Pod", {part: msgspec.json.decode(encoded)})
@@ -401,7 +402,7 @@ def _about(declared: IgnoredField, places: Sequence[str]) -> FieldWarning:
 
 
 def _places(fields: object, steps: Sequence[str], path: str) -> Iterator[tuple[str, object, Json]]:
-    """Yield path, value and owner of every field that a path with `[]` and `[*]` leads to."""
+    """Yield the path, value, and owner of every field that matches a path with `[]` and `[*]`."""
     owner = entries_of(fields)
     name, _, suffix = steps[0].partition("[")
     here, value = at(path, name), owner.get(name)

@@ -7,13 +7,13 @@ k8s.io/apimachinery/pkg/util/rand, v1.35.
 from typing import Protocol
 
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters of generated suffixes: no vowels, and none that is easily confused."""
+"""The characters of generated suffixes: no vowels, and none that is easily misread."""
 SUFFIX_CHARACTERS = 5
 NAME_CHARACTERS_MAX = 63
 PREFIX_CHARACTERS_MAX = NAME_CHARACTERS_MAX - SUFFIX_CHARACTERS
-"""A longer `generateName` is cut, as in Kubernetes."""
+"""The length to which a longer `generateName` is cut, as in Kubernetes."""
 UNDRAWN = "*"
-"""The end of a placeholder name; no valid name ends with it."""
+"""The suffix of placeholder names; no valid name ends with it."""
 
 
 class Named(Protocol):
@@ -36,12 +36,12 @@ def is_undrawn(manifest: Named) -> bool:
 
 
 def prefix_of(manifest: Named) -> str:
-    """Return the prefix of the name that is to be generated."""
+    """Return the `generateName` prefix of a manifest with a placeholder name."""
     return manifest.name.removesuffix(UNDRAWN)
 
 
 def suffix_of(number: int) -> str:
-    """Return the suffix that a number stands for, of 27 to the power of 5 suffixes."""
+    """Return the suffix for a number from 0 to 27**5 - 1."""
     letters = []
     for _ in range(SUFFIX_CHARACTERS):
         number, letter = divmod(number, len(ALPHABET))

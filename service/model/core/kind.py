@@ -1,8 +1,8 @@
 """Declared kinds: one `KindSpec` makes a kind known to every layer.
 
-Nodes, namespaces, pods, quotas and pod groups have code of their own in every layer. All other
-kinds have one declaration each, from which follows how their objects are validated, read, addressed,
-described, and listed by commands.
+Nodes, namespaces, pods, quotas, and pod groups have code of their own in every layer. Every other
+kind has one declaration, which defines how its objects are validated, read, addressed, documented,
+and listed by commands.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,65 +22,65 @@ B = TypeVar("B", bound=Partial)
 
 
 class DeclaredObject(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
-    """The parts of an object that rules read: `body` as its kind declares it, and the metadata."""
+    """The parts of an object that rules read: its metadata, and the declared fields in `body`."""
 
     kind: str
     name: str
     body: B
     namespace: str = ""
-    """"" for kinds that have none."""
+    """The namespace, or "" for cluster-scoped kinds."""
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     uid: str = ""
     created: str = ""
-    """`creationTimestamp`, RFC 3339 in UTC, so that it sorts as a string."""
+    """`creationTimestamp`: RFC 3339 in UTC, so that it sorts as a string."""
     terminating: bool = False
-    """A `deletionTimestamp` is set."""
+    """Whether `deletionTimestamp` is set."""
     controller: OwnerReference | None = None
-    """The owner that manages the object, if one does."""
+    """The owner that controls the object, or None."""
 
 
 def alike(one: DeclaredObject[B], other: DeclaredObject[B]) -> bool:
-    """Return whether rules read the same from two objects of one key, whatever else differs."""
+    """Return whether two versions of one object are equal in everything that rules read."""
     return replace(one, created=other.created) == other
 
 
 class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The declaration of one kind of objects."""
+    """The declaration of one kind of object."""
 
     kind: str
     plural: str
-    """The name in paths, as Kubernetes has it."""
+    """The plural name in URL paths, as in Kubernetes."""
     body: type[Partial]
-    """The parts of an object, other than metadata, that rules read; all other fields are kept."""
+    """The type of the parts that rules read, apart from metadata; other fields are kept as sent."""
     fields: Mapping[str, Rule]
-    """A rule for each field that `body` reads."""
+    """The validation rule of each field that `body` reads."""
     required: Sequence[str] = ()
-    """The fields that have to be there."""
+    """The fields that must be present."""
     api_version: str = "v1"
     other_versions: Sequence[str] = ()
-    """Other API versions of the kind; an object is returned in the version in which it was sent."""
+    """Other API versions of the kind; an object is returned in the version that was sent."""
     namespaced: bool = True
     name_check: TextCheck = names.dns_subdomain
-    """Which names are valid."""
+    """The check for valid names."""
     changed_by: Verb = "edit"
-    """The verb that lets a caller change objects of this kind."""
+    """The verb required to change objects of this kind."""
     computed: bool = False
-    """Whether the `status` of objects is not stored but computed for each answer."""
+    """Whether the `status` of objects is computed for each response instead of stored."""
     is_public: bool = False
-    """Whether every reader of a part of the cluster sees all objects; for cluster-scoped kinds."""
+    """Whether anyone who can read part of a cluster sees all objects; for cluster-scoped kinds."""
     short_names: Sequence[str] = ()
-    """Other names that commands take."""
+    """Other names that commands accept."""
     description: str
-    """What the objects are and who reads them, for the OpenAPI document."""
+    """What the objects are and which component reads them, for the OpenAPI document."""
     example: Mapping[str, object]
-    """An object without `apiVersion` and `kind`."""
+    """An example object, without `apiVersion` and `kind`."""
     examples: Mapping[str, Mapping[str, object]] = {}
-    """More of them by name, if one does not show everything; `example` is one of these."""
+    """Examples by name, for kinds that need several; `example` is one of them."""
 
     @cached_property
     def rules(self) -> KindRules:
-        """The rules of valid objects of the kind."""
+        """The validation rules of the kind."""
         return kind_rules(
             self.kind,
             self.name_check,
@@ -91,7 +91,7 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def version_of(self, sent: object) -> str:
-        """Return the API version of an object that states this one, by default the kind's own."""
+        """Return the API version that an object states, or the kind's own if it states none."""
         return next(
             (version for version in self.other_versions if version == sent), self.api_version
         )

@@ -1,4 +1,4 @@
-"""The rules of a kind of objects: its API versions, and which metadata and specs are valid."""
+"""Validation rules of a kind of object: its API versions, metadata, and specs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,7 +48,7 @@ _OWNER_REFERENCE = record(
 
 
 def metadata_rule(name: TextCheck, *, namespaced: bool) -> Rule:
-    """Return the rule of the metadata of a kind, given which names are valid."""
+    """Return the rule for a kind's metadata, given the check for valid names."""
     rules: dict[str, Rule] = {
         "name": text(name),
         "namespace": text(names.dns_label) if namespaced else anything,
@@ -63,10 +63,10 @@ def metadata_rule(name: TextCheck, *, namespaced: bool) -> Rule:
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """Which objects of a kind are valid.
+    """The rules that make objects of one kind valid.
 
-    `envelope` is the rule for everything but `spec`, which has a rule of its own: specs that are
-    known to be valid need no second look.
+    `envelope` is the rule for everything but `spec`, which has a separate rule so that specs known
+    to be valid need not be checked again.
     """
 
     namespaced: bool
@@ -84,7 +84,7 @@ def kind_rules(
     required: Sequence[str] = (),
     spec: Rule = anything,
 ) -> KindRules:
-    """Return the rules of a kind, given those of some fields; other fields may be anything."""
+    """Build the rules of a kind; fields without a rule may have any value."""
     envelope = record(
         {
             "apiVersion": one_of(*versions),

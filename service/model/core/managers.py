@@ -8,14 +8,14 @@ import msgspec
 from service.model.core.metadata import Json
 
 Path: TypeAlias = tuple[str, ...]
-"""Segments as FieldsV1 writes them: `f:name`, `k:{"name":"c"}`, `v:"value"`."""
+"""A path of segments in FieldsV1 notation: `f:name`, `k:{"name":"c"}`, `v:"value"`."""
 Fields: TypeAlias = frozenset[Path]
 Operation = Literal["Apply", "Update"]
 MANAGED_FIELDS = "managedFields"
 
 
 class Manager(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields that one manager has applied, or changed."""
+    """A field manager, and the fields that it has applied or changed."""
 
     name: str
     operation: Operation
@@ -26,7 +26,7 @@ class Manager(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_managers(entries: object) -> tuple[Manager, ...]:
-    """Return the managers of a stored object, as `written` encoded them."""
+    """Decode the managers of a stored object from entries that `written` encoded."""
     listed = entries if isinstance(entries, list) else []
     return tuple(
         Manager(
@@ -41,7 +41,7 @@ def read_managers(entries: object) -> tuple[Manager, ...]:
 
 
 def written(managers: Iterable[Manager]) -> list[Json]:
-    """Return managers as `metadata.managedFields` shows them."""
+    """Encode managers as entries of `metadata.managedFields`."""
     return [
         {
             "manager": manager.name,
@@ -56,7 +56,7 @@ def written(managers: Iterable[Manager]) -> list[Json]:
 
 
 def is_item(path: Path) -> bool:
-    """Return whether a path leads to an item of a list that is merged."""
+    """Return whether a path leads to an item of a mergeable list."""
     return path[-1].startswith(("k:", "v:"))
 
 

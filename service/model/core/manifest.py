@@ -1,4 +1,4 @@
-"""Manifests of all kinds: how they are opened, checked, and rendered."""
+"""Opening, checking, and rendering manifests of all kinds."""
 
 from collections.abc import Mapping
 from typing import Protocol, Self, cast
@@ -23,19 +23,19 @@ from service.model.core.validators import Limits, Problems, entries_of
 DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
 WARNINGS = "warnings"
-"""The field that an answer to a write adds to the object; it is never stored."""
+"""The field of a write's response that holds its warnings; it is never stored."""
 METADATA = b'"metadata":{'
-"""The beginning of the metadata; it occurs once in every rendered object."""
+"""The bytes that begin the metadata; they occur exactly once in every rendered object."""
 _MANAGED = f'"{MANAGED_FIELDS}":'.encode()
 
 
 def head_of(kind: str, api_version: str = "v1") -> bytes:
-    """Return how the bodies of a kind in an API version begin."""
+    """Return the leading bytes of manifests of a kind: its kind and API version."""
     return f'{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{'.encode()
 
 
 class Subject(Protocol):
-    """An object as scheduling reads it."""
+    """The parts of an object that scheduling reads."""
 
     @property
     def name(self) -> str:
@@ -51,11 +51,12 @@ class Subject(Protocol):
 
 
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base of all manifests: an object, and the bytes to render it from.
+    """Base class of manifests: an object, and the bytes from which it is rendered.
 
-    `metadata` is the members of the object's metadata without `name`, `uid` and
-    `creationTimestamp`, each with a comma before it; `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in
-    UTC. `resource_version` is what the client sent, "" if nothing; it is not rendered.
+    `metadata` holds the encoded members of the metadata except `name`, `uid`, and
+    `creationTimestamp`, each preceded by a comma; `rest` holds the members after the metadata.
+    `created` is the creation time, RFC 3339 in UTC. `resource_version` is the value that the client
+    sent, or ""; it is not rendered.
     """
 
     metadata: bytes
@@ -65,17 +66,17 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def kind(self) -> str:
-        """`kind`; a class of objects of one kind has it itself."""
+        """The object's `kind`; classes for a single kind define it as a constant."""
         raise NotImplementedError
 
     @property
     def head(self) -> bytes:
-        """The beginning of bodies of the kind."""
+        """The leading bytes of the manifest: its kind and API version."""
         raise NotImplementedError
 
     @property
     def subject(self) -> Subject:
-        """The object as scheduling reads it."""
+        """The parts of the object that scheduling reads."""
         raise NotImplementedError
 
     @property
@@ -85,12 +86,12 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def namespace(self) -> str:
-        """`metadata.namespace`; "" for kinds that have none."""
+        """`metadata.namespace`, or "" for cluster-scoped kinds."""
         return ""
 
     @property
     def uid(self) -> str:
-        """`metadata.uid`; "" until the object has one."""
+        """`metadata.uid`, or "" before one is assigned."""
         return self.subject.uid
 
     @property
@@ -100,18 +101,18 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def warnings(self) -> FieldWarnings:
-        """Warnings about ignored fields that do not depend on the cluster."""
+        """Warnings about ignored fields, apart from those that depend on the cluster."""
         return warnings_in_members(self.kind, self.rest)
 
     @property
     def managers(self) -> tuple[Manager, ...]:
-        """The managers of its fields; empty until it is first applied."""
+        """The field managers; empty until the object is first applied."""
         if _MANAGED not in self.metadata:
             return ()
         return read_managers(fields_of(self.metadata).get(MANAGED_FIELDS))
 
     def managed_by(self, managers: tuple[Manager, ...]) -> Self:
-        """Return the object with these managers of its fields."""
+        """Return a copy of the object with these field managers."""
         fields = fields_of(self.metadata) if self.metadata else {}
         fields.pop(MANAGED_FIELDS, None)
         if managers:
@@ -119,17 +120,17 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return replace(self, metadata=following(fields))
 
     def named(self, name: str) -> Self:
-        """Return the object under another name."""
+        """Return a copy of the object with another name."""
         raise NotImplementedError
 
     def render(self) -> bytes:
-        """Return the whole object as canonical JSON, without `resourceVersion`."""
+        """Render the whole object as canonical JSON, without `resourceVersion`."""
         rest = b"," + self.rest if self.rest else b""
         name, identity = self.name.encode(), self._identity(self.uid).encode()
         return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, identity, rest)
 
     def _identity(self, uid: str) -> str:
-        """Return uid and creation time as members with a comma before each, as others come first."""
+        """Return uid and creation time as encoded members, each preceded by a comma."""
         created = self.created
         if uid and created:
             return f',"uid":"{uid}","creationTimestamp":"{created}"'
@@ -139,32 +140,32 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Draft(msgspec.Struct):
-    """A decoded object that becomes a manifest; its errors are gathered in `problems`."""
+    """A decoded object on its way to a manifest; `problems` collects its errors."""
 
     rules: KindRules
     fields: Json
     problems: Problems
 
     def read_metadata(self) -> Metadata:
-        """Return the metadata, which must be valid by now."""
+        """Return the metadata, which must already be valid."""
         namespace = DEFAULT_NAMESPACE if self.rules.namespaced else ""
         sent = cast("Json", self.fields["metadata"])
-        if MANAGED_FIELDS in sent:  # clients do not set the managers of fields
+        if MANAGED_FIELDS in sent:  # clients cannot set managedFields
             sent = {name: value for name, value in sent.items() if name != MANAGED_FIELDS}
         return read_metadata(sent, namespace)
 
     def other_fields(self) -> Json:
-        """Return the fields other than kind, version, and metadata."""
+        """Return all fields except kind, API version, and metadata."""
         apart = ENVELOPE | {WARNINGS}
         return {name: value for name, value in self.fields.items() if name not in apart}
 
     def check_spec(self) -> None:
-        """Note what is wrong with the spec."""
+        """Check the spec, and add its errors to `problems`."""
         self.rules.spec(self.fields.get("spec"), "spec", self.problems)
 
 
 def decode_object(raw: bytes | object) -> Json:
-    """Decode an object, or check one that is decoded already, by the same strict rules."""
+    """Decode an object strictly, or check an already decoded one by the same rules."""
     try:
         value = decode_strict(raw if isinstance(raw, bytes) else encode(raw))
     except RecursionError:
@@ -181,14 +182,14 @@ def open_draft(
     name: str | None,
     namespace: str | None = None,
 ) -> Draft:
-    """Decode an object and check all of it but its spec.
+    """Decode an object and check everything but its spec.
 
     Args:
-        rules: those of the kind that it has to be.
+        rules: the rules of the expected kind.
         raw: JSON, or decoded JSON.
-        limits: how long its lists may be.
-        name: the name it has to have, which it takes if it has none.
-        namespace: the namespace it has to have, which it takes if it has none.
+        limits: the limits on the lengths of lists.
+        name: the required name, also used if the object has none.
+        namespace: the required namespace, also used if the object has none.
     """
     draft = Draft(rules, decode_object(raw), Problems(limits))
     _expect(draft, "name", name)
@@ -204,11 +205,11 @@ def checked_draft(
     name: str | None = None,
     namespace: str | None = None,
 ) -> Draft:
-    """Open a draft like `open_draft` and check its spec, too.
+    """Open a draft with `open_draft`, and check its spec, too.
 
     Raises:
-        MalformedJSON: it is not JSON.
-        InvalidManifest: with all that is wrong.
+        MalformedJSON: the manifest is not JSON.
+        InvalidManifest: the manifest is invalid; the exception lists all errors.
     """
     draft = open_draft(rules, raw, limits, name, namespace)
     draft.check_spec()
@@ -228,6 +229,6 @@ def _expect(draft: Draft, field: str, expected: str | None) -> None:
 
 
 def with_resource_version(body: bytes, revision: int) -> bytes:
-    """Return a rendered body with `metadata.resourceVersion`, as clients see it."""
+    """Return a rendered body with `metadata.resourceVersion` added, as clients see it."""
     at = body.index(METADATA) + len(METADATA)
     return b'%b"resourceVersion":"%d",%b' % (body[:at], revision, body[at:])

@@ -1,4 +1,4 @@
-"""Rewording msgspec's type errors in the words of all other errors."""
+"""Translates msgspec's type errors into the wording of all other errors."""
 
 import re
 
@@ -19,7 +19,7 @@ _BOUNDS = {"<=": "of at most", ">=": "of at least"}
 
 
 def reword(error: str) -> FieldError:
-    """Return the field and the message for the text of a `msgspec.ValidationError`."""
+    """Convert the text of a `msgspec.ValidationError` into a field and a message."""
     reason, _, path = error.partition(" - at `$")
     field = path.rstrip("`").removeprefix(".")
     if match := _MEMBER.fullmatch(reason):

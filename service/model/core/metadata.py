@@ -1,9 +1,10 @@
-"""The `metadata` of manifests, and conditions in `status`, between JSON and what scheduling reads.
+"""The `metadata` and status conditions of manifests: conversion from and to JSON.
 
-Metadata is kept as encoded members (the inside of the JSON object) without what Moorage itself
-keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rendered,
-`resourceVersion` when it is answered; `generation` is dropped, and `managedFields` where they are sent. What is left is
-the same for all pods of one owner, and in memory once.
+Metadata is kept as encoded members (the inside of the JSON object) without the fields that Moorage
+manages: `name`, `uid`, and `creationTimestamp` are added when a manifest is rendered, and
+`resourceVersion` when it is returned to a client; `generation` and `managedFields` sent by clients
+are dropped. The remaining members are the same for all pods of one owner, and are held in memory
+once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,16 +26,16 @@ Json = dict[str, object]
 
 _NOT_KEPT = frozenset({"uid", "creationTimestamp", "resourceVersion", "generation"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
-"""Annotation of a stored pending pod that is to be placed on this node only."""
+"""The annotation that names the only node on which a stored pending pod may be placed."""
 
 RULES_PREFIX = "rules.moorage.dev/"
-"""Begins the annotations that hold a pod's rules, one for each version."""
+"""The prefix of annotations that hold a pod's rules; there is one annotation per version."""
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of an object's metadata that are read.
+    """The parts of an object's metadata that Moorage reads.
 
-    `members` is all that is kept, encoded: each member with a comma before it.
+    `members` holds all stored members in encoded form, each preceded by a comma.
     """
 
     name: str
@@ -47,12 +48,13 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str = ""
     required_node_name: str | None = None
     annotations: Mapping[str, str] = {}
-    """They are left empty where they are plain (`service.model.core.fast_parse`): none that is read of a pod or a node is."""
+    """The annotations; left empty for plain metadata (`service.model.core.fast_parse`), where
+    Moorage reads none of them."""
     controller: OwnerReference | None = None
 
 
 def read_metadata(sent: Json, namespace: str) -> Metadata:
-    """Read valid metadata; `namespace` is used if it has none ("" for cluster-scoped kinds)."""
+    """Read valid metadata; `namespace` is the default namespace ("" for cluster-scoped kinds)."""
     kept = {name: value for name, value in sent.items() if name not in _NOT_KEPT}
     if namespace:
         kept["namespace"] = kept.get("namespace") or namespace
@@ -76,7 +78,7 @@ def read_metadata(sent: Json, namespace: str) -> Metadata:
 
 
 def _controller_of(references: object) -> OwnerReference | None:
-    """Return the managing owner, the first marked as controller, as in kube-scheduler."""
+    """Return the first owner marked as controller, as kube-scheduler does, or None."""
     for reference in map(entries_of, items_of(references)):
         if reference.get("controller") is True:
             named = (reference.get(field) for field in ("apiVersion", "kind", "name", "uid"))
@@ -86,12 +88,12 @@ def _controller_of(references: object) -> OwnerReference | None:
 
 @lru_cache(maxsize=4_096)
 def _owner(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
-    """Return an owner reference that all objects of the owner share."""
+    """Return an owner reference, cached so that all objects of the owner share it."""
     return OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid)
 
 
 def _take_required_node(kept: Json) -> str | None:
-    """Remove and return the annotation; it is put back when the manifest is rendered."""
+    """Remove the required-node annotation and return its value or None; rendering restores it."""
     annotations = entries_of(kept.get("annotations"))
     if REQUIRED_NODE not in annotations:
         return None
@@ -103,14 +105,14 @@ def _take_required_node(kept: Json) -> str | None:
 
 
 def with_required_node(members: bytes, node_name: str) -> bytes:
-    """Return metadata with the annotation for the only node a pending pod may be placed on."""
+    """Return metadata with an annotation for the only node on which to place a pending pod."""
     fields = fields_of(members)
     annotations = entries_of(fields.get("annotations")) | {REQUIRED_NODE: node_name}
     return following(fields | {"annotations": annotations})
 
 
 def in_utc(time: str) -> str:
-    """Return an RFC 3339 time in UTC, which sorts as a string; a malformed one stays as it is."""
+    """Convert an RFC 3339 time to UTC, so that it sorts as a string; keep a malformed one."""
     if not time or time.endswith("Z"):
         return time
     try:
@@ -125,12 +127,12 @@ def members_of(fields: Mapping[str, object]) -> bytes:
 
 
 def following(fields: Mapping[str, object]) -> bytes:
-    """Encode fields as members with a comma before each: `b',"namespace":"a","labels":{}'`."""
+    """Encode fields as members, each preceded by a comma: `b',"namespace":"a","labels":{}'`."""
     return b"," + members_of(fields) if fields else b""
 
 
 def fields_of(members: bytes) -> Json:
-    """Decode members that `following` has encoded."""
+    """Decode members that `following` encoded."""
     return cast("Json", msgspec.json.decode(b"{" + members[1:] + b"}"))
 
 
@@ -139,17 +141,17 @@ class Condition(Protocol):
 
     @property
     def type(self) -> str:
-        """What the condition is about."""
+        """The condition type, such as `Ready`."""
 
     @property
     def status(self) -> str:
-        """Whether it holds: True, False, or Unknown."""
+        """The condition's status: True, False, or Unknown."""
 
 
 def with_condition(status: Json, condition: Condition) -> Json:
-    """Return a status with the condition added, or in place of the one of its type.
+    """Return a status with a condition added, replacing any condition of the same type.
 
-    The time of transition stays what it was where the condition's status does not change.
+    The transition time is kept if the condition's status does not change.
     """
     conditions = [entries_of(c) for c in items_of(status.get("conditions"))]
     new = cast("Json", msgspec.to_builtins(condition))
@@ -163,11 +165,11 @@ def with_condition(status: Json, condition: Condition) -> Json:
 
 
 def without_condition(status: Json, type_: str) -> Json:
-    """Return a status without its condition of a type."""
+    """Return a status without its condition of this type."""
     kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
     return status | {"conditions": kept}
 
 
 def may_have_rules(annotations: Iterable[str]) -> bool:
-    """Return whether any annotation key is one of rules, perhaps of an unknown version."""
+    """Return whether any annotation key holds rules, possibly of an unknown version."""
     return any(key.startswith(RULES_PREFIX) for key in annotations)

@@ -1,8 +1,8 @@
 """Validation of names, label keys, and label values.
 
-Each function takes a text and returns what is wrong with it, or None. The rules and the words are
-`k8s.io/apimachinery/pkg/util/validation`'s. Patterns are always matched in full, so that a final
-newline does not slip through.
+Each function checks a string and returns an error message, or None. The rules and messages are
+those of `k8s.io/apimachinery/pkg/util/validation`. Patterns are always matched in full, so that a
+trailing newline is not accepted.
 """
 
 import ipaddress
@@ -64,14 +64,14 @@ def dns_label(text: str) -> str | None:
 
 
 def namespace_entry(text: str) -> str | None:
-    """Check an entry of a term's `namespaces`; there is no wildcard."""
+    """Check an entry of a term's `namespaces`; wildcards are not supported."""
     if text == "*":
         return "is no namespace; to select all namespaces use namespaceSelector: {}"
     return dns_label(text)
 
 
 def label_key(text: str) -> str | None:
-    """Check a label's key, also called a qualified name: `name` or `prefix.example.com/name`."""
+    """Check a label key (a qualified name): `name` or `prefix.example.com/name`."""
     return _too_long(KEY_LENGTH_MAX) if len(text) > KEY_LENGTH_MAX else _label_key(text)
 
 
@@ -86,7 +86,7 @@ def _label_key(text: str) -> str | None:
 
 
 def annotation_key(text: str) -> str | None:
-    """Check an annotation's key: a label's key in any case."""
+    """Check an annotation key: like a label key, but case-insensitive."""
     return label_key(text.lower())
 
 
@@ -101,17 +101,17 @@ def _label_value(text: str) -> str | None:
 
 
 def integer(text: str) -> str | None:
-    """Check the bound of a Gt or Lt requirement."""
+    """Check the bound of a Gt or Lt requirement, which must be an integer."""
     return None if parse_integer(text) is not None else "must be an integer for Gt and Lt"
 
 
 def topology_key(text: str) -> str | None:
-    """Check the key of a topology domain; unlike in older designs it can't be empty."""
+    """Check a topology key: a label key that must not be empty."""
     return label_key(text) if text else "can not be empty"
 
 
 def ip_address(text: str) -> str | None:
-    """Check an IPv4 or IPv6 address, or an empty text."""
+    """Check an IPv4 or IPv6 address, or an empty string."""
     try:
         ipaddress.ip_address(text or "0.0.0.0")  # noqa: S104 - the wildcard
     except ValueError:
@@ -120,14 +120,14 @@ def ip_address(text: str) -> str | None:
 
 
 def port_name(text: str) -> str | None:
-    """Check an IANA service name: at most 15 of a-z, 0-9, and single hyphens, with a letter."""
+    """Check an IANA service name: up to 15 of a-z, 0-9, and single hyphens, with a letter."""
     if len(text) <= 15 and _PORT_NAME.fullmatch(text) and not text.endswith("-"):  # noqa: PLR2004
         return None
     return "must be at most 15 lower case letters, digits or single hyphens, with a letter"
 
 
 def uid(text: str) -> str | None:
-    """Check an identity given by the creator of the object."""
+    """Check a uid that the object's creator chose."""
     if len(text) > UID_LENGTH_MAX:
         return _too_long(UID_LENGTH_MAX)
     return None if _UID.fullmatch(text) else "must consist of letters, digits, '.', '_', ':' or '-'"
@@ -139,5 +139,5 @@ def timestamp(text: str) -> str | None:
 
 
 def scheduler_name(text: str) -> str | None:
-    """Check any name of at most 253 characters."""
+    """Check a scheduler name: any text of at most 253 characters."""
     return _too_long(SUBDOMAIN_LENGTH_MAX) if len(text) > SUBDOMAIN_LENGTH_MAX else None

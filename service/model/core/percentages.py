@@ -1,4 +1,4 @@
-"""Numbers of pods, given as such or as a percentage of the number wanted (IntOrString)."""
+"""Numbers of pods, either absolute or as a percentage of the desired number (IntOrString)."""
 
 import re
 
@@ -12,12 +12,12 @@ _count = whole_number(0, INT32_MAX)
 
 
 def scaled_up(amount: int | str, of: int) -> int:
-    """Return a number, or a percentage of another one, rounded up."""
+    """Return an absolute number, or a percentage of `of` rounded up."""
     return amount if isinstance(amount, int) else -(-percent_of(amount) * of // _WHOLE)
 
 
 def scaled_down(amount: int | str, of: int) -> int:
-    """Return a number, or a percentage of another one, rounded down."""
+    """Return an absolute number, or a percentage of `of` rounded down."""
     return amount if isinstance(amount, int) else percent_of(amount) * of // _WHOLE
 
 

@@ -1,6 +1,6 @@
-"""Types that the values of all kinds are made of: bases, selectors, numbers, and quantities.
+"""Types shared by the values of all kinds: base classes, selectors, numbers, and quantities.
 
-Field names are Kubernetes' own in snake_case (camelCase on the wire).
+Fields have their Kubernetes names, in snake_case here and in camelCase on the wire.
 """
 
 from collections.abc import Mapping
@@ -9,24 +9,24 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 ObjectName: TypeAlias = tuple[str, str]
-"""Namespace and name of an object; the namespace of a cluster-scoped one is empty."""
+"""An object's namespace and name; the namespace is empty for cluster-scoped objects."""
 
 
 CLUSTER_KIND = "Cluster"
 CLUSTER_NAME = "config"
-"""A cluster's configuration is the object (`Cluster`, "", `config`)."""
+"""The name of the object that holds a cluster's configuration: (`Cluster`, "", `config`)."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of all values: immutable, camelCase on the wire."""
+    """Base class of all values: immutable, and in camelCase on the wire."""
 
 
 class Strict(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of values that scheduling reads whole: an unknown field is an error."""
+    """Base class of values that scheduling reads completely; unknown fields are errors."""
 
 
 class Partial(Value, frozen=True, kw_only=True):
-    """Base of values that scheduling reads in part: all other fields are kept beside them."""
+    """Base class of values that scheduling reads in part; other fields are stored unread."""
 
 
 SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
@@ -70,7 +70,7 @@ LabelKeys = Annotated[
     ),
 ]
 Quantities = Mapping[str, str | int | float]
-"""Resource name to quantity as sent; `service.model.core.quantity` turns one into an integer."""
+"""Quantities as sent, by resource name; `service.model.core.quantity` converts them to integers."""
 
 
 class LabelSelectorRequirement(Strict, frozen=True, kw_only=True):
@@ -149,7 +149,7 @@ class ContainerImage(Value, frozen=True, kw_only=True):
 
 
 class OwnerReference(Value, frozen=True, kw_only=True):
-    """Another object that an object belongs to."""
+    """A reference to an object's owner."""
 
     api_version: str
     kind: str

@@ -1,9 +1,9 @@
 """Kubernetes resource quantities as exact integers.
 
-A quantity is held as a whole number of nanos, the finest step that Kubernetes keeps, so sums are
-exact and only the end result is rounded (up), as kube-scheduler does per pod. The grammar is
-`k8s.io/apimachinery/pkg/api/resource`'s; unlike there, nothing is capped silently: what does not
-fit is refused.
+A quantity is stored as a whole number of nanos, the finest step that Kubernetes keeps, so sums are
+exact and only the final result is rounded up, as kube-scheduler does per pod. The grammar is that
+of `k8s.io/apimachinery/pkg/api/resource`, but quantities out of range are rejected instead of
+silently capped.
 """
 
 import re
@@ -26,15 +26,15 @@ _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "
 
 
 class InvalidQuantity(ValueError):  # noqa: N818 - as in service.model.core.errors
-    """The text is not a quantity, or is too long or too large."""
+    """The text is not a quantity, is too long, or is out of range."""
 
 
 @lru_cache(maxsize=16_384, typed=True)
 def parse_quantity(text: str | float) -> int:
-    """Return the quantity in nanos; steps finer than a nano round away from zero.
+    """Parse a quantity into nanos; finer steps round away from zero.
 
-    Numbers are read as their shortest decimal text. Raises `InvalidQuantity` for anything outside
-    the grammar, over 32 characters, or beyond a signed 64-bit integer.
+    Numbers are read as their shortest decimal text. Raises `InvalidQuantity` for text that does not
+    match the grammar, has over 32 characters, or exceeds a signed 64-bit integer.
     """
     if isinstance(text, bool):
         raise InvalidQuantity("must be a quantity, such as 500m or 2Gi")
@@ -57,7 +57,7 @@ def _exact_nanos(text: str) -> int:
 
 
 def _scale(suffix: str) -> tuple[int, int]:
-    """Return the multiplier that a suffix stands for, as a factor and a power of ten."""
+    """Return a suffix's multiplier as a factor and a power of ten."""
     if suffix in _BINARY:
         return 1024 ** _BINARY[suffix], 0
     if suffix in _DECIMAL:
@@ -86,24 +86,24 @@ def ceil_whole(nanos: int) -> int:
 
 
 def amount(resource: str, nanos: int) -> int:
-    """Convert nanos of a resource to its counting unit: milli for cpu, else whole units."""
+    """Convert nanos of a resource to its unit of amounts: milli for cpu, whole units otherwise."""
     return ceil_milli(nanos) if resource == "cpu" else ceil_whole(nanos)
 
 
 def amounts(quantities: Quantities | None) -> dict[str, int]:
-    """Return amounts by resource name, in milli for cpu and in whole units for all others."""
+    """Convert quantities to amounts by resource: in milli for cpu, in whole units otherwise."""
     if not quantities:
         return {}
     return {name: amount(name, parse_quantity(text)) for name, text in quantities.items()}
 
 
 def format_amount(resource: str, counted: int) -> str:
-    """Return the shortest exact decimal text of an amount in its resource's counting unit."""
+    """Format an amount, in its resource's unit, as the shortest exact decimal text."""
     return format_quantity(counted * (MILLI if resource == "cpu" else NANO))
 
 
 def format_quantity(nanos: int) -> str:
-    """Return the shortest exact decimal text of nanos, in whole units, else millis, else nanos."""
+    """Format nanos as the shortest exact decimal text, in whole units, millis, or nanos."""
     if nanos % NANO == 0:
         return str(nanos // NANO)
     return f"{nanos // MILLI}m" if nanos % MILLI == 0 else f"{nanos}n"

@@ -25,9 +25,9 @@ from service.model.core.validators import (
 )
 
 NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""The resources that Kubernetes itself counts on every node."""
+"""The resources that Kubernetes tracks natively on every node."""
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
-"""The resources of opportunity cost, which exclusive pods deny to other pods."""
+"""The resources of opportunity cost: capacity that exclusive pods deny to other pods."""
 COMPUTE = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
@@ -67,7 +67,7 @@ def quantities(key: TextCheck) -> Rule:
 
 
 def nanos_or_none(value: object) -> int | None:
-    """Return a quantity in nanos, or None for an invalid one."""
+    """Return a quantity in nanos, or None if it is invalid."""
     try:
         return parse_quantity(value) if isinstance(value, str | int | float) else None
     except InvalidQuantity:
@@ -75,7 +75,7 @@ def nanos_or_none(value: object) -> int | None:
 
 
 def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
-    """Note if a quantity cannot be counted in its resource's unit in 64 bits."""
+    """Add an error if a quantity, in its resource's unit, exceeds 64 bits."""
     nanos = nanos_or_none(sent)
     if nanos is None:
         return
@@ -86,7 +86,7 @@ def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
 
 
 def is_extended(resource: str) -> bool:
-    """Return whether nodes advertise a resource under a domain of its own."""
+    """Return whether a resource is an extended one, with a domain prefix of its own."""
     return "/" in resource and "kubernetes.io/" not in resource
 
 
@@ -96,7 +96,7 @@ def is_pod_level(resource: str) -> bool:
 
 
 def is_charged(resource: str) -> bool:
-    """Return whether quotas charge pods for this resource; they charge nothing else."""
+    """Return whether quotas charge pods for a resource."""
     if resource.startswith(HUGE_PAGES) or resource in _CHARGED:
         return True
     return resource.startswith("requests.") and is_extended(resource.removeprefix("requests."))
@@ -119,7 +119,7 @@ def container_resource(name: str) -> str | None:
 
 
 def pod_resource(name: str) -> str | None:
-    """Check the name of a resource that is requested for the pod as a whole."""
+    """Check the name of a resource that is requested at pod level."""
     return None if is_pod_level(name) else "must be cpu, memory or hugepages-<size>"
 
 

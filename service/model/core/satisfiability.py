@@ -1,6 +1,6 @@
 """Satisfiability of label requirements: whether any object could meet all of them.
 
-Keys do not depend on each other, so requirements on each key are looked at alone. Sources: as
+Requirements on different keys are independent, so each key is examined separately. Sources: see
 `service.model.core.selectors`.
 """
 
@@ -21,7 +21,7 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 def can_hold(requirements: Iterable[Requirement]) -> bool:
-    """Return whether some labels satisfy all requirements."""
+    """Return whether any set of labels satisfies all requirements."""
     by_key = defaultdict[str, list[Requirement]](list)
     for requirement in requirements:
         by_key[requirement.key].append(requirement)
@@ -29,17 +29,17 @@ def can_hold(requirements: Iterable[Requirement]) -> bool:
 
 
 def selector_can_match(selector: LabelSelector | None) -> bool:
-    """Return whether some labels satisfy a selector; None selects nothing."""
+    """Return whether any set of labels satisfies a selector; None selects nothing."""
     return selector is not None and can_hold(requirements_of(selector))
 
 
 def requirements_of(selector: LabelSelector) -> list[Requirement]:
-    """Return all requirements of a selector; labels with one value become `In`."""
+    """Return all requirements of a selector; `matchLabels` entries become `In` requirements."""
     return [*labels_required(selector.match_labels or {}), *(selector.match_expressions or ())]
 
 
 def labels_required(labels: dict[str, str]) -> list[Requirement]:
-    """Return requirements that labels have exactly these values."""
+    """Convert labels to requirements for exactly these values."""
     return [
         NodeSelectorRequirement(key=key, operator="In", values=(value,))
         for key, value in labels.items()
@@ -49,7 +49,7 @@ def labels_required(labels: dict[str, str]) -> list[Requirement]:
 def node_terms_can_match(
     terms: Iterable[NodeSelectorTerm], required: Sequence[Requirement]
 ) -> bool:
-    """Return whether some node satisfies all terms and requirements."""
+    """Return whether any possible node satisfies all terms and requirements."""
     expressions, fields = list(required), list[Requirement]()
     for term in terms:
         if not all(map(is_parsable, term.match_expressions or ())):
@@ -60,7 +60,7 @@ def node_terms_can_match(
 
 
 def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
-    """Return whether some value of a label, or its absence, satisfies all requirements."""
+    """Return whether some value of a label, or its absence, satisfies all its requirements."""
     operators = {requirement.operator for requirement in requirements}
     if not operators & {"In", "Exists", "Gt", "Lt"}:
         return True
@@ -85,7 +85,7 @@ def _some_value_satisfies(requirements: Sequence[Requirement]) -> bool:
 
 
 def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
-    """Return whether a value satisfies the requirements that compare numbers."""
+    """Return whether a value satisfies all `Gt` and `Lt` requirements."""
     if not any(requirement.operator in {"Gt", "Lt"} for requirement in requirements):
         return True
     number = parse_integer(value)
@@ -94,7 +94,7 @@ def _is_between(value: str, requirements: Sequence[Requirement]) -> bool:
 
 
 def _bounds(requirements: Sequence[Requirement]) -> tuple[int, int]:
-    """Return the least and greatest numbers that `Gt` and `Lt` allow."""
+    """Return the smallest and largest integers that `Gt` and `Lt` allow."""
     lowest, highest = _INT64_MIN, _INT64_MAX
     for requirement in requirements:
         if requirement.operator not in {"Gt", "Lt"}:

@@ -1,8 +1,8 @@
-"""The rules of label selectors and node selectors.
+"""Validation rules of label selectors and node selectors.
 
 Source: `k8s.io/apimachinery/pkg/apis/meta/v1/validation` and `pkg/apis/core/validation`, v1.35.
-The bound of Gt and Lt is checked here already; kube-apiserver lets a wrong one through to the
-scheduler, where the term then matches no node.
+Bounds of Gt and Lt are checked here, too; kube-apiserver accepts an invalid one, and in the
+scheduler its term then matches no node.
 """
 
 import msgspec
@@ -92,7 +92,8 @@ def _node_selector_term(*value_checks: TextCheck) -> Rule:
 
 REQUIRED_NODE_TERM = _node_selector_term(names.label_value)
 PREFERRED_NODE_TERM = _node_selector_term()
-"""In a preference kube-apiserver lets any value pass, as old objects may hold one."""
+"""A preferred node selector term, whose values kube-apiserver does not check, as stored objects may
+have any."""
 
 NODE_SELECTOR = declared(
     NodeSelector,

@@ -1,6 +1,6 @@
-"""Label and node selectors in slow but obvious code; the engine compiles them into arrays.
+"""Label and node selectors, matched by slow but obvious code; the engine compiles them to arrays.
 
-Labels are a mapping from key to value. Sources: `k8s.io/apimachinery/pkg/labels` and
+Labels are a mapping of keys to values. Sources: `k8s.io/apimachinery/pkg/labels` and
 `k8s.io/component-helpers/scheduling/corev1/nodeaffinity`, v1.35.
 """
 
@@ -23,7 +23,7 @@ _INTEGER_DIGITS_MAX = 64
 
 
 def matches(selector: LabelSelector | None, labels: Labels) -> bool:
-    """Return whether labels satisfy a selector; None matches nothing, `{}` everything."""
+    """Return whether labels satisfy a selector; None matches nothing, and `{}` everything."""
     if selector is None:
         return False
     wanted = selector.match_labels or {}
@@ -64,7 +64,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def is_label_value(text: str) -> bool:
-    """Return whether a text is empty or at most 63 of the characters of label values."""
+    """Return whether a text is a valid label value: empty, or at most 63 allowed characters."""
     return len(text) <= _LABEL_VALUE_LENGTH_MAX and _LABEL_VALUE.fullmatch(text) is not None
 
 
@@ -77,9 +77,9 @@ def _number_matches(operator: str, value: str | None, bounds: tuple[str, ...] | 
 
 
 def is_parsable(requirement: NodeSelectorRequirement) -> bool:
-    """Return whether kube-scheduler can read a requirement: label values, and integer bounds.
+    """Return whether kube-scheduler can parse a requirement: label values, and integer bounds.
 
-    A term with one that it can't read matches no node, while its sibling terms still may.
+    A term with an unparsable requirement matches no node; its sibling terms still may.
     """
     values = requirement.values or ()
     if not all(is_label_value(value) for value in values):
@@ -105,7 +105,7 @@ def node_term_matches(
     *,
     empty_matches_all: bool = False,
 ) -> bool:
-    """Return whether a node satisfies one term: all its expressions and all its fields.
+    """Return whether a node satisfies one term: all of its expressions and fields.
 
     `empty_matches_all` is the setting `emptyNodeSelectorTerm: MatchAll`; in Kubernetes an empty
     term matches no node.
@@ -121,7 +121,7 @@ def node_term_matches(
 
 
 def _field(requirement: NodeSelectorRequirement, node_name: str) -> str:
-    """Return the node's field that a `matchFields` requirement names; only the name is one."""
+    """Return the node field that a `matchFields` requirement names; only `metadata.name` exists."""
     return node_name if requirement.key == "metadata.name" else ""
 
 

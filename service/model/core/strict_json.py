@@ -1,11 +1,12 @@
-"""Strict JSON, which means one thing only.
+"""Strict JSON decoding, which leaves no room for interpretation.
 
-`msgspec` decodes fast but takes the last of several equal keys. Here a document is also encoded
-again: if that gives the same bytes, nothing was lost; if not (white space, other escapes), the
-keys on both sides are counted. Both run at the speed of C.
+`msgspec` decodes fast, but keeps only the last of several equal keys. So each document is encoded
+again and compared: if the bytes are equal, nothing was lost; if they differ (white space, other
+escapes), the keys on both sides are counted. Both steps run at C speed.
 
-Refused as malformed: invalid UTF-8, NaN, trailing data, duplicate keys, nesting over 32 levels.
-Refused as invalid, with the field: NUL in a string, integers beyond 64 bits, floats beyond double.
+Rejected as malformed: invalid UTF-8, NaN, trailing data, duplicate keys, and nesting over 32
+levels. Rejected as invalid, with the field: NUL in a string, integers beyond 64 bits, and floats
+beyond double precision.
 """
 
 import json
@@ -20,12 +21,12 @@ from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON
 
 DEPTH_MAX = 32
 
-# The pattern never goes back: otherwise a string of escapes would take forty times as long.
+# The pattern never backtracks: otherwise a string of escapes would take forty times as long.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?', re.DOTALL)
-"""The pattern of a string, and of the colon after it if it is a key, in a document that is JSON.
+"""A pattern that matches a string in valid JSON, and the following colon if the string is a key.
 
-In a document that is not JSON it could be slow: a string without an end would be searched from each
-of its escaped quotes.
+It could be slow on invalid JSON: an unterminated string would be searched from each of its escaped
+quotes.
 """
 _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -43,7 +44,7 @@ encode = msgspec.json.Encoder().encode
 def decode_strict(raw: bytes) -> object:
     """Decode a whole document.
 
-    Raises `MalformedJSON` or `InvalidManifest` as the module says.
+    Raises `MalformedJSON` or `InvalidManifest`; the module's docstring lists the causes.
     """
     value = _decoded(raw)
     _refuse_deep(raw)
@@ -54,10 +55,10 @@ def decode_strict(raw: bytes) -> object:
 
 
 def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str, bytes]:
-    """Return the fields of the outermost object, each still as JSON; no name occurs twice.
+    """Return the members of the outermost object, still encoded; raise if a name repeats.
 
-    The values of the fields that the caller will `read` (None: all) are not checked here: the caller
-    has to decode them strictly. The others are decoded here, to find errors.
+    Values of the fields in `read` (None: all) are not checked: the caller must decode them
+    strictly. All others are decoded here to find errors.
     """
     try:
         members = _decode_members(raw)
@@ -76,7 +77,7 @@ def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str,
 
 
 def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
-    """Return the members of an object that is not spelled canonically."""
+    """Return the members of an object that is not in canonical form."""
     try:
         compact = msgspec.json.format(raw, indent=-1)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -88,7 +89,7 @@ def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
 
 
 def refuse_unread(name: str, member: bytes) -> None:
-    """Decode a member only to raise the errors that `decode_strict` raises."""
+    """Decode a member the caller will not read, only to raise the errors of `decode_strict`."""
     try:
         decode_strict(member)
     except InvalidManifest as error:
@@ -96,7 +97,7 @@ def refuse_unread(name: str, member: bytes) -> None:
 
 
 def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
-    """Return the items of the outermost list, each still as JSON.
+    """Return the items of the outermost list, still encoded.
 
     Raises:
         InvalidManifest: there are too many.
@@ -112,7 +113,7 @@ def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
 
 
 def too_many(items_max: int) -> InvalidManifest:
-    """Return the error for a list with more items than one request may have."""
+    """Build the error for a list with more items than a request may have."""
     message = f"has more than {items_max} items; send them in several requests"
     return InvalidManifest([FieldError("", message)])
 
@@ -135,7 +136,7 @@ def _too_deep() -> MalformedJSON:
 
 
 def _refuse_deep(raw: bytes) -> None:
-    """Refuse JSON that is nested too deeply, by peeling off innermost brackets level by level."""
+    """Raise if JSON is nested too deeply, by removing innermost brackets level by level."""
     if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
         return
     brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
@@ -158,7 +159,7 @@ def _key_count(raw: bytes) -> int:
 
 
 def _duplicate_key(raw: bytes) -> str:
-    """Return the first key that occurs twice in one object, for the message."""
+    """Return the first key that occurs twice in one object, for the error message."""
     repeated: list[str] = []
 
     def note(pairs: list[tuple[str, object]]) -> None:
@@ -195,7 +196,7 @@ def _wrong_scalars(value: object, path: str) -> Iterator[FieldError]:
 
 
 def _unreadable_numbers(raw: bytes) -> list[FieldError]:
-    """Return errors about numbers that no float or machine integer can hold."""
+    """Return an error for each number that is out of range for a float or a 64-bit integer."""
     try:
         value = json.loads(raw, parse_int=_clipped_int, parse_float=_clipped_float)
     except RecursionError:
@@ -211,6 +212,6 @@ def _clipped_int(digits: str) -> int:
 
 
 def _clipped_float(digits: str) -> float:
-    """Return the number; one out of range becomes an integer, which is refused."""
+    """Parse a float; return one out of range as an integer, which is rejected later."""
     number = float(digits)
     return 2**64 if isinf(number) else number

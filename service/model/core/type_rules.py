@@ -1,8 +1,9 @@
 """Validation rules derived from the types to which manifests are decoded.
 
-A type says which fields an object has, which are required, whether others are errors, and of single
-fields the words and the bounds. So these stand once, for validation, decoding and the OpenAPI document.
-What a type cannot say, such as how names are spelled, is a rule beside it.
+A type declares an object's fields, which of them are required, whether unknown fields are errors,
+and the allowed words and bounds of single fields. They are stated once, for validation, decoding,
+and the OpenAPI document. What a type cannot express, such as the syntax of names, is stated in an
+additional rule.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +33,13 @@ def declared(
     mistakes: Mapping[str, str] | None = None,
     also: Iterable[RecordCheck] = (),
 ) -> Rule:
-    """Return a rule for an object as a type declares it.
+    """Derive the rule for an object from its type and from additional rules.
 
     Args:
         type_: the type to which the object is decoded.
         rules: rules for fields that the type lacks or leaves too open.
-        required: fields that must be present though the type has a default for them.
-        mistakes: what to say of a field that people tend to write by mistake.
+        required: fields that must be present even though the type has a default for them.
+        mistakes: error messages for common wrong field names.
         also: checks across fields.
     """
     fields = msgspec.structs.fields(type_)
@@ -55,12 +56,12 @@ def declared(
 
 
 def fields_of(type_: type[msgspec.Struct]) -> list[str]:
-    """Return the names of a type's fields as they stand in manifests."""
+    """Return the names of a type's fields as written in manifests."""
     return [field.encode_name for field in msgspec.structs.fields(type_)]
 
 
 def _rule(type_: object) -> Rule:
-    """Return the rule of a type of one value; a type of objects or lists needs a rule beside it."""
+    """Derive the rule for a scalar type; types of objects and lists need an explicit rule."""
     origin, parts = get_origin(type_), get_args(type_)
     if origin in (Union, UnionType):
         (inner,) = (part for part in parts if part is not NoneType)

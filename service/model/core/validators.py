@@ -1,7 +1,8 @@
-"""Validators that find everything that is wrong with a JSON value, not just the first error.
+"""Validators that report every error in a JSON value, not just the first.
 
-A `Rule` takes a decoded value, its path and the `Problems` to add to. Rules are put together from
-the functions below and hold no state. A null is an absent field, as for kube-apiserver.
+A `Rule` is called with a decoded value, its path, and the `Problems` to which it adds errors. Rules
+are stateless and composed from the functions below. A null field counts as absent, as in
+kube-apiserver.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ REQUIRED = "is required"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on what a manifest may ask for, so that one object can't occupy the scheduler.
+    """Limits on the size of a manifest, so that no single object can keep the scheduler busy.
 
     `terms_max`: affinity terms, constraints, tolerations, taints, containers, …;
     `values_max`: the plain values of one requirement; `fallbacks_max`: the topology spread
@@ -42,30 +43,30 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problems:
-    """Collects errors, and holds the limits that rules need besides the value."""
+    """Collects errors, and holds the limits that rules need."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.errors: list[FieldError] = []
         self.limits = limits or Limits()
 
     def add(self, path: str, message: str, value: object = None) -> None:
-        """Note one wrong field; errors beyond `ERRORS_MAX` are left out."""
+        """Add an error about one field; errors beyond `ERRORS_MAX` are dropped."""
         if not self.full:
             self.errors.append(FieldError(path, message, shown(value)))
 
     @property
     def full(self) -> bool:
-        """Whether there are enough errors to stop looking for more."""
+        """Whether enough errors were collected to stop looking for more."""
         return len(self.errors) >= ERRORS_MAX
 
     def raise_any(self) -> None:
-        """Raise `InvalidManifest` if anything was noted."""
+        """Raise `InvalidManifest` if there are any errors."""
         if self.errors:
             raise InvalidManifest(self.errors)
 
 
 def shown(value: object) -> object:
-    """Return a value that is short enough to repeat in an error, else None."""
+    """Return a value if it is short enough to repeat in an error, or None."""
     if isinstance(value, str):
         return value if len(value) <= SHOWN_LENGTH_MAX else value[:SHOWN_LENGTH_MAX] + "…"
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -76,7 +77,7 @@ def shown(value: object) -> object:
 Rule = Callable[[object, str, Problems], None]
 Record = Mapping[str, object]
 RecordCheck = Callable[[Record, str, Problems], None]
-"""A check across the fields of one object; it must not fail if fields have wrong types."""
+"""A check across the fields of one object; it must tolerate fields of wrong types."""
 TextCheck = Callable[[str], str | None]
 
 
@@ -91,11 +92,11 @@ def key_at(path: str, key: str) -> str:
 
 
 def anything(value: object, path: str, problems: Problems) -> None:
-    """Accept every value, as scheduling does not read it."""
+    """Accept every value; used for fields that scheduling does not read."""
 
 
 def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
-    """Return a rule for a string that passes all checks, or is empty where that is allowed."""
+    """Return a rule for a string that passes all checks, or is empty if `empty_ok`."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, str):
@@ -112,7 +113,7 @@ def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
 
 
 def one_of(*choices: str) -> Rule:
-    """Return a rule for one of a few words."""
+    """Return a rule for one of the given words."""
     allowed = frozenset(choices)
     message = "must be one of " + ", ".join(choice or '""' for choice in choices)
 
@@ -125,7 +126,7 @@ def one_of(*choices: str) -> Rule:
 
 
 def whole_number(low: int, high: int, message: str | None = None) -> Rule:
-    """Return a rule for an integer within bounds, both included."""
+    """Return a rule for an integer within inclusive bounds."""
     both = f"must be between {low} and {high}, inclusive"
     too_low = message or both
     too_high = message if message and str(high) in message else both
@@ -140,7 +141,7 @@ def whole_number(low: int, high: int, message: str | None = None) -> Rule:
 
 
 def number(low: float, high: float) -> Rule:
-    """Return a rule for a number within bounds, both included."""
+    """Return a rule for a number within inclusive bounds."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -168,7 +169,7 @@ def nullable(rule: Rule) -> Rule:
 
 
 def list_of(item: Rule, *, at_least: str | None = None, values: bool = False) -> Rule:
-    """Return a rule for a list of bounded length; `at_least` is the error of an empty one."""
+    """Return a rule for a list of limited length; `at_least` is the error for an empty list."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, list):
@@ -189,7 +190,7 @@ def list_of(item: Rule, *, at_least: str | None = None, values: bool = False) ->
 
 
 def map_of(key: TextCheck, item: Rule) -> Rule:
-    """Return a rule for an object used as a map; entries are named `path[key]`."""
+    """Return a rule for an object used as a map; the path of an entry is `path[key]`."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, dict):
@@ -219,8 +220,8 @@ def record(
     Args:
         fields: a rule for each known field.
         required: fields that must be present and not null.
-        closed: whether an unknown field is an error; one that is written by mistake always is.
-        mistakes: what to say of a field that people tend to write by mistake.
+        closed: whether unknown fields are errors; those in `mistakes` always are.
+        mistakes: error messages for common wrong field names.
         also: checks across fields.
     """
     checks = tuple(also)
@@ -246,7 +247,7 @@ def record(
 
 
 def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str:
-    """Return the message about an unknown field, with the nearest known one if one is near."""
+    """Return the error message for an unknown field, suggesting a similar known name."""
     if name in mistakes:
         return f"unknown field; did you mean {mistakes[name]}?"
     near = _nearest(name, known)
@@ -254,7 +255,7 @@ def unknown(name: str, known: Iterable[str], mistakes: Mapping[str, str]) -> str
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word most like another, or None if that is too long to be a typing error."""
+    """Return the most similar known word, or None if none is similar or `word` is too long."""
     if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
     by_lower = {word.lower(): word for word in known}
@@ -263,17 +264,17 @@ def _nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def items_of(value: object) -> list[object]:
-    """Return the elements of a list, or none of another value; for checks across fields."""
+    """Return the items of a list, or an empty list; used by checks across fields."""
     return value if isinstance(value, list) else []
 
 
 def entries_of(value: object) -> dict[str, object]:
-    """Return the entries of an object, or none of another value; for checks across fields."""
+    """Return the entries of an object, or an empty dict; used by checks across fields."""
     return value if isinstance(value, dict) else {}
 
 
 def without_nulls(value: object) -> object:
-    """Return a copy without fields that are null; nulls in lists stay."""
+    """Return a copy without null fields; nulls in lists are kept."""
     if isinstance(value, dict):
         return {k: without_nulls(v) for k, v in value.items() if v is not None}
     return [without_nulls(v) for v in value] if isinstance(value, list) else value

@@ -1,1 +1,1 @@
-"""Devices and claims to them (dynamic resource allocation)."""
+"""Devices and device claims (dynamic resource allocation)."""

@@ -1,10 +1,10 @@
-"""Changes of claims to devices by placements: allocating, reserving, releasing, and making them.
+"""Changes to device claims by placements: creation, allocation, reservation, and release.
 
-What Moorage has allocated or made says so, so that it ends nothing else: what others have allocated
-is for them to take back. Clients write claims without knowing what these were given since, so what
-an update does not mention of that stays.
+Annotations mark the claims that Moorage allocated or created, so that it only releases or deletes
+these. Clients may write claims without knowing of an allocation made in the meantime, so an update
+keeps every part of an allocation that it does not mention.
 
-Source: `pkg/controller/resourceclaim` and the allocator's result, v1.35.
+Source: `pkg/controller/resourceclaim` and the allocator's results, v1.35.
 """
 
 import hashlib
@@ -27,26 +27,26 @@ from service.model.devices.device_fields import ResourceClaimBody
 from service.model.devices.device_kinds import RESOURCE_CLAIM
 
 ALLOCATED_HERE = "moorage.dev/allocated-devices"
-"""Annotation of a claim whose devices Moorage allocated."""
+"""The annotation of a claim whose devices Moorage allocated."""
 MADE_HERE = "moorage.dev/made-for-pod"
-"""Annotation of a claim that Moorage made from a template: the uid of the pod."""
+"""The annotation of a claim that Moorage created from a template; its value is the pod's uid."""
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a claim that was made for a pod: the name that the pod's spec has for it."""
+"""The annotation of a claim created for a pod; its value is the claim's name in the pod's spec."""
 BASE_LENGTH_MAX = 58
 SUFFIX_LENGTH = 5
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""The names of generated objects end with characters of this, as in Kubernetes."""
+"""The characters of the random suffixes of generated names, as in Kubernetes."""
 
 
 def allocation_of(
     claim: DeclaredManifest, grants: Sequence[Grant], classes: Mapping[str, DeclaredManifest | None]
 ) -> Json:
-    """Return the `status.allocation` of a claim that is given these devices.
+    """Return the `status.allocation` for a claim that gets these devices.
 
     Args:
-        claim: the claim.
+        claim: the claim to allocate.
         grants: the devices, in the order of its requests.
-        classes: the classes that its requests name.
+        classes: the device classes that its requests name.
     """
     results = [_result(grant) for grant in grants]
     devices = entries_of(entries_of(_decoded(claim).get("spec")).get("devices"))
@@ -67,7 +67,7 @@ def _result(grant: Grant) -> Json:
 def _config(
     devices: Json, grants: Sequence[Grant], classes: Mapping[str, DeclaredManifest | None]
 ) -> list[Json]:
-    """Return the configuration for drivers: each class's once, then the claim's."""
+    """Return a claim's configuration for drivers: that of each class once, then its own."""
     met = dict.fromkeys((grant.request, grant.class_name) for grant in grants)
     configs: list[Json] = []
     for class_name in dict.fromkeys(name for _, name in met):
@@ -91,12 +91,12 @@ def _config(
 
 
 def _for_all(config: Json) -> Json:
-    """Return a configuration for every request without naming the requests."""
+    """Return a configuration without its list of requests, so that it applies to all of them."""
     return {name: value for name, value in config.items() if name != "requests"}
 
 
 def claim_allocated(claim: DeclaredManifest, allocation: Json) -> DeclaredManifest:
-    """Return a claim that was given devices."""
+    """Return a copy of the claim with this allocation."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "status")["allocation"] = allocation
@@ -106,7 +106,7 @@ def claim_allocated(claim: DeclaredManifest, allocation: Json) -> DeclaredManife
 
 
 def claim_reserved(claim: DeclaredManifest, pod_name: str, pod_uid: str) -> DeclaredManifest:
-    """Return a claim that a pod may use."""
+    """Return a copy of the claim that is reserved for a pod, too."""
     if pod_uid in consumers_of(claim):
         return claim
     consumer = {"resource": "pods", "name": pod_name, "uid": pod_uid}
@@ -119,7 +119,7 @@ def claim_reserved(claim: DeclaredManifest, pod_name: str, pod_uid: str) -> Decl
 
 
 def claim_released(claim: DeclaredManifest, pod_uid: str) -> DeclaredManifest:
-    """Return a claim without this consumer; without any, it loses devices that Moorage gave it."""
+    """Return a copy of the claim without a consumer; the last one releases Moorage's allocation."""
 
     def edit(fields: Json) -> None:
         status = part_of(fields, "status")
@@ -144,7 +144,7 @@ def claim_released(claim: DeclaredManifest, pod_uid: str) -> DeclaredManifest:
 def claim_keeping_status(
     sent: DeclaredManifest, stored: DeclaredManifest | None
 ) -> DeclaredManifest:
-    """Return a sent claim with the status of the stored one."""
+    """Return the claim as sent, with the status of the stored one."""
     status = _decoded(stored).get("status") if stored is not None else None
 
     def edit(fields: Json) -> None:
@@ -156,7 +156,7 @@ def claim_keeping_status(
 
 
 def claim_keeping_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a claim with the devices that Moorage gave it, unless it has others."""
+    """Return an update of a claim with the devices Moorage allocated, unless it names others."""
     old = entries_of(_decoded(stored).get("status"))
     new = entries_of(_decoded(sent).get("status"))
     if not was_allocated_here(stored):
@@ -184,7 +184,7 @@ def claim_keeping_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -
 def claim_made(
     template: DeclaredManifest, name: str, pod_claim: str, pod: ObjectName, pod_uid: str
 ) -> DeclaredManifest:
-    """Return the claim that is made from a template for a pod."""
+    """Create the claim for a pod from a template."""
     said = entries_of(_decoded(template).get("spec"))
     metadata = entries_of(said.get("metadata"))
     namespace, pod_name = pod
@@ -214,10 +214,10 @@ def claim_made(
 
 
 def names_for(pod_name: str, pod_claim: str, pod_uid: str) -> Iterable[str]:
-    """Yield names for the claim that is made for a pod, each as long as the others are taken.
+    """Yield candidate names for the claim created for a pod; use the first one that is free.
 
-    They look like those of Kubernetes, but always are the same for one pod: so a placement that is
-    decided again after a lost race makes the same claim.
+    Names look like Kubernetes', but are deterministic per pod, so that a placement that is decided
+    again after a lost race creates the same claim.
     """
     base = f"{pod_name}-{pod_claim}-"[:BASE_LENGTH_MAX]
     for attempt in range(1_000):
@@ -227,22 +227,22 @@ def names_for(pod_name: str, pod_claim: str, pod_uid: str) -> Iterable[str]:
 
 
 def consumers_of(claim: DeclaredManifest) -> Mapping[str, str]:
-    """Return the names of the pods that a claim is reserved for, by their uids."""
+    """Return the names of the pods for which a claim is reserved, by uid."""
     return {consumer.uid: consumer.name for consumer in _body(claim).status.reserved_for}
 
 
 def is_allocated(claim: DeclaredManifest) -> bool:
-    """Return whether a claim has its devices."""
+    """Return whether a claim has devices allocated."""
     return _body(claim).status.allocation is not None
 
 
 def was_allocated_here(claim: DeclaredManifest) -> bool:
-    """Return whether Moorage gave a claim its devices."""
+    """Return whether Moorage allocated the claim's devices."""
     return is_allocated(claim) and ALLOCATED_HERE in claim.kept.annotations
 
 
 def was_made_for(claim: DeclaredManifest, pod_uid: str) -> bool:
-    """Return whether Moorage made a claim for this very pod."""
+    """Return whether Moorage created the claim for exactly this pod."""
     return claim.kept.annotations.get(MADE_HERE) == pod_uid
 
 

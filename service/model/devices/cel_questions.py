@@ -1,7 +1,7 @@
-"""Questions to CEL expressions that come up in decisions, and their answers.
+"""Evaluation of CEL expressions on behalf of scheduling decisions.
 
-Decisions do not evaluate expressions themselves: a question without an answer is noted as open. The
-caller has open questions answered where that is safe, and then decides again.
+Decisions do not evaluate expressions themselves: they record questions without a known answer as
+open. The caller then has the open questions answered where evaluation is safe, and decides again.
 """
 
 from contextlib import nullcontext
@@ -20,23 +20,23 @@ from service.model.devices.device import Device
 from service.model.devices.device_selectors import device_selector
 
 Key = tuple[str | bytes, ...]
-"""What equal questions have in common."""
+"""The key that equal questions share."""
 ANSWERS_MAX = 131_072
 """The most answers that a process keeps; the oldest are dropped."""
 ANSWER_BYTES_MAX = 128 * 1024 * 1024
-"""How long their questions may be together, where nothing else holds them any more."""
+"""The most bytes that the keys of the kept answers may have in total."""
 OPEN_MAX = 4_096
-"""The most questions that a decision notes before they are answered and it is made again."""
+"""The most open questions that a decision records before they are answered and it is repeated."""
 
 
 TOO_MANY_ITEMS = "too many items"
-"""Why policies are not asked about a pod."""
+"""The error for a pod with too many list items to evaluate policies on it."""
 
 
 class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True):
-    """Whether an expression selects a device of a driver with these contents.
+    """The question of whether an expression selects a device with this driver and contents.
 
-    The answer is true or false; a text says why there is none.
+    The answer is a boolean, or an error message if the expression cannot be evaluated.
     """
 
     text: str
@@ -45,12 +45,12 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The expression alone."""
+        """The expression, as the only item."""
         return (self.text,)
 
     @property
     def key(self) -> Key:
-        """A key that equal questions share."""
+        """The key that equal questions share."""
         return self.text, self.driver, self.content
 
     def answer(self, guard: Guard = nullcontext) -> Any:
@@ -61,14 +61,14 @@ class DeviceQuestion(msgspec.Struct, frozen=True, tag="device", array_like=True)
             return str(error)
 
     def without_answer(self, reason: str) -> Any:
-        """Return the answer if the expression cannot be evaluated for a reason."""
+        """Return the answer for an expression that cannot be evaluated."""
         return reason
 
 
 class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True):
-    """Which of some expressions is the first that is not true of a pod.
+    """The question of which policy expression is the first that is not true of a pod.
 
-    The answer is its index, with why it has no answer, or None if all are true.
+    The answer is the expression's index and its error, if any, or None if all are true.
     """
 
     texts: tuple[str, ...]
@@ -79,7 +79,7 @@ class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True)
 
     @property
     def key(self) -> Key:
-        """A digest that equal questions share, as they are too large to be kept."""
+        """A digest that equal questions share, as questions are too large to keep."""
         asked = (self.texts, self.new, self.old, self.namespace, self.request)
         return (blake2b(msgspec.msgpack.encode(asked), digest_size=20).digest(),)
 
@@ -95,7 +95,7 @@ class PolicyQuestion(msgspec.Struct, frozen=True, tag="policy", array_like=True)
         return holds_within_budget(self.texts, {**variables, "request": self.request}, guard)
 
     def without_answer(self, reason: str) -> Any:
-        """Return the answer if the expressions cannot be evaluated for a reason."""
+        """Return the answer for expressions that cannot be evaluated."""
         return 0, reason
 
 
@@ -103,7 +103,7 @@ Question = DeviceQuestion | PolicyQuestion
 
 
 class Answers:
-    """The answers that a process knows."""
+    """The answers known to a process."""
 
     def __init__(self, most: int = ANSWERS_MAX, bytes_max: int = ANSWER_BYTES_MAX) -> None:
         self._most = most
@@ -115,11 +115,11 @@ class Answers:
         return key in self._known
 
     def get(self, key: Key) -> Any:
-        """Return an answer, which may be None, or None if there is none yet."""
+        """Return the answer, or None if unknown; a known answer may be None, too."""
         return self._known.get(key)
 
     def put(self, key: Key, answer: Any) -> None:
-        """Remember an answer, and forget the oldest if there are too many."""
+        """Store an answer, dropping the oldest ones beyond the limits."""
         self._bytes += 0 if key in self._known else sum(map(len, key))
         self._known[key] = answer
         while len(self._known) > self._most or self._bytes > self._bytes_max:
@@ -129,43 +129,43 @@ class Answers:
 
 
 ANSWERS = Answers()
-"""Answers are facts, so all clusters of a process share them."""
+"""The process-wide answers: answers do not depend on the cluster, so all clusters share them."""
 
 
 class OpenQuestions:
-    """The questions of a decision, and those without an answer yet."""
+    """The open questions of one decision, and how they are handled."""
 
     def __init__(self) -> None:
         self.turn = 0
-        """Changes with each decision: within one, what is open stays open."""
+        """A number that changes with each decision; open questions stay open within a turn."""
         self.are_deferred = False
-        """Whether open questions are answered later; otherwise they are answered at once."""
+        """Whether to leave open questions for later, instead of answering them immediately."""
         self.open: dict[Key, Question] = {}
-        """The questions without an answer; always this one dictionary."""
+        """The open questions, by key; the dictionary is never replaced."""
 
     def __bool__(self) -> bool:
         return bool(self.open)
 
     @property
     def are_many(self) -> bool:
-        """Whether no further question is noted until the open ones are answered."""
+        """Whether the limit is reached, so that no further questions are recorded."""
         return len(self.open) >= OPEN_MAX
 
     def begin(self, *, are_deferred: bool) -> None:
-        """Forget the last decision's open questions, and note whether new ones are answered."""
+        """Drop the previous decision's open questions, and set how to handle new ones."""
         self.turn += 1
         self.are_deferred = are_deferred
         self.open.clear()
 
     def take(self) -> list[Question]:
-        """Return the open questions, and begin anew."""
+        """Return and clear the open questions."""
         questions = list(self.open.values())
         self.open.clear()
         return questions
 
     def selects(self, text: str, device: Device) -> bool | str | None:
-        """Return whether an expression selects a device, an error, or None if it is open."""
-        # The usual case must not make a question first.
+        """Return whether an expression selects a device, an error message, or None if open."""
+        # The common case must not create a question.
         key = (text, device.driver, device.content)
         answer: bool | str | None = ANSWERS.get(key)
         if answer is not None:
@@ -174,7 +174,7 @@ class OpenQuestions:
         return None if self._is_open(key, question) else ANSWERS.get(key)
 
     def failing(self, question: PolicyQuestion) -> tuple[bool, tuple[int, str | None] | None]:
-        """Return whether a question is open; else the first policy that is not true, or None."""
+        """Return whether a question is open, and the first policy that is not true, or None."""
         key = question.key
         if key not in ANSWERS and self._is_open(key, question):
             return True, None

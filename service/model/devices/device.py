@@ -1,8 +1,8 @@
-"""Devices, claims, and classes, as the plugin DynamicResources reads them.
+"""Devices, claims, and classes, as the DynamicResources plugin reads them.
 
-This is dynamic resource allocation with structured parameters. Slices, classes, claims and templates
-of claims are kept for the plugin DynamicResources. What rules read of one is a value here, with
-everything that follows from the object alone worked out once.
+The types support dynamic resource allocation with structured parameters. Each one holds the parts
+of a slice, class, claim, or claim template that rules read, with everything that depends on the
+object alone computed once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,16 +19,16 @@ from service.model.core.primitives import (
 )
 
 RESULTS_MAX = 32
-"""How many devices one claim can be given (AllocationResultsMaxSize)."""
+"""The most devices per claim (AllocationResultsMaxSize)."""
 CONSUMERS_MAX = 256
-"""How many pods can share one claim (ResourceClaimReservedForMaxSize)."""
+"""The most pods that can share one claim (ResourceClaimReservedForMaxSize)."""
 
 AttributeValue: TypeAlias = tuple[str, str | int | bool]
-"""The type of an attribute (int, bool, string or version) and its value."""
+"""The type of an attribute (int, bool, string, or version), and its value."""
 
 
 class DeviceID(NamedTuple):
-    """The identity of a device."""
+    """A device's identity: its driver, pool, and name."""
 
     driver: str
     pool: str
@@ -44,95 +44,95 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     driver: str
-    """The driver of its slice."""
+    """The name of the driver."""
     content: bytes
-    """Attributes and capacity as JSON: equal for devices that no selector can tell apart."""
+    """The attributes and capacity as JSON; equal for devices that no selector can distinguish."""
     attributes: Mapping[str, AttributeValue] = {}
-    """Attributes by full name, prefixed by their domain or else by the driver's."""
+    """The attributes by full name: with their own domain, or with the driver's."""
     is_shared: bool = False
-    """It consumes counters that it shares with other devices, so it can't be given by itself."""
+    """Whether the device consumes shared counters, so that it cannot be allocated alone."""
     has_conditions: bool = False
-    """It has binding conditions, which are not supported."""
+    """Whether the device has binding conditions, which are not supported."""
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
-    """Some devices of one pool, and the nodes that reach them."""
+    """A slice: some devices of one pool, and the nodes that can access them."""
 
     name: str
     driver: str
     pool: str
     generation: int = 0
-    """Slices of an older generation of the pool do not count."""
+    """The generation of the pool; slices of older generations are ignored."""
     slice_count: int = 1
     """The number of slices in this generation of the pool."""
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
     is_known: bool = True
-    """Whether it uses only supported features, and not shared counters, for example."""
+    """Whether the slice uses only supported features; shared counters, for example, are not."""
     devices: tuple[Device, ...] = ()
 
     @property
     def pool_id(self) -> tuple[str, str]:
-        """The pool: a name of its own in each driver."""
+        """The driver and the name of the pool, which is unique per driver."""
         return self.driver, self.pool
 
 
 class DeviceClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of devices that claims can ask for."""
+    """A class of devices that claims can request."""
 
     name: str
     selectors: tuple[str, ...] = ()
-    """Expressions that all have to be true of a device."""
+    """The expressions that must all be true of a device."""
 
 
 class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of a claim, or one of several that may take its place."""
+    """A device request of a claim, or one of a request's alternatives."""
 
     name: str
     parent: str = ""
-    """The request that it is an alternative of, or ""."""
+    """The name of the request to which this alternative belongs, or ""."""
     class_name: str
     selectors: tuple[str, ...] = ()
-    """Expressions that all have to be true of a device, besides those of the class."""
+    """Expressions that must all be true of a device, in addition to those of the class."""
     takes_all: bool = False
-    """All devices that match, on a node, and not a number of them."""
+    """Whether to allocate all matching devices that the node can access, instead of `count`."""
     count: int = 1
     admin_access: bool = False
-    """The devices may be in use, and stay free for others."""
+    """Whether devices may already be in use, and remain available to others."""
 
     @property
     def full_name(self) -> str:
-        """The name by which allocations call the request."""
+        """The name that allocations use for the request."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
 class MatchAttribute(msgspec.Struct, frozen=True, kw_only=True):
-    """All devices of some requests have the same value of an attribute."""
+    """A constraint that the devices of some requests have the same value of an attribute."""
 
     attribute: str
     requests: frozenset[str] = frozenset()
-    """Names of requests, or of those that may take their place; empty: all of the claim."""
+    """The names of the requests or alternatives compared; empty: all requests of the claim."""
 
     def concerns(self, request: DeviceRequest) -> bool:
-        """Return whether the attribute is compared among the devices for a request."""
+        """Return whether the constraint applies to the devices of a request."""
         names = self.requests
         return not names or request.full_name in names or request.parent in names
 
 
 Alternatives: TypeAlias = tuple[DeviceRequest, ...]
-"""Alternative requests, usually one; the first that can be met is met."""
+"""Alternatives of one request, usually only one; the first that can be satisfied is used."""
 
 
 class DeviceClaimSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a claim asks for: every request, under all constraints."""
+    """The requests of a claim, which must all be satisfied, and the constraints on them."""
 
     requests: tuple[Alternatives, ...] = ()
     constraints: tuple[MatchAttribute, ...] = ()
 
 
 class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod's claim to devices."""
+    """A claim to devices by one or more pods."""
 
     namespace: str
     name: str
@@ -140,22 +140,22 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
     spec: DeviceClaimSpec = DeviceClaimSpec()
     is_allocated: bool = False
     devices: tuple[DeviceID, ...] = ()
-    """The devices that it was given for itself; those with admin access stay free for others."""
+    """The devices allocated exclusively; devices with admin access are not included."""
     node_selector: NodeSelector | None = None
-    """The nodes on which the devices can be used, or None for all."""
+    """The nodes that can access the allocated devices, or None for all nodes."""
     consumers: int = 0
-    """How many pods it is reserved for."""
+    """The number of pods for which the claim is reserved."""
     controller_uid: str = ""
     terminating: bool = False
 
     @property
     def key(self) -> ObjectName:
-        """Namespace and name."""
+        """The claim's namespace and name."""
         return self.namespace, self.name
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """A template from which claims are made, one for each pod that names it."""
+    """A template from which a claim is created for each pod that names it."""
 
     namespace: str
     name: str
@@ -166,32 +166,33 @@ DeviceObject: TypeAlias = ResourceSlice | DeviceClass | ResourceClaim | Resource
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """One device that a claim is given."""
+    """A device allocated to a claim."""
 
     request: str
-    """Full name of the request."""
+    """The full name of the request."""
     class_name: str
     device: DeviceID
     admin_access: bool = False
     node_name: str | None = None
-    """The only node that reaches the device, or None if `node_selector` selects the nodes."""
+    """The only node that can access the device, or None if `node_selector` applies."""
     node_selector: NodeSelector | None = None
 
 
 class ClaimAllocation(msgspec.Struct, frozen=True, kw_only=True):
-    """The devices that one claim of a pod is given."""
+    """The devices to allocate to one of a pod's claims."""
 
     pod_claim: str
-    """The name that the pod's spec has for the claim."""
+    """The claim's name in the pod's spec."""
     claim: str | None
-    """Name of the claim, or None if it is still to be made from its template."""
+    """The name of the claim, or None if it is yet to be created from its template."""
     grants: tuple[Grant, ...] = ()
 
 
 def nodes_of(grants: Iterable[Grant]) -> NodeSelector | None:
-    """Return a selector of the nodes that reach all devices of a claim, or None for all nodes.
+    """Return a selector of the nodes that can access all devices of a claim, or None for all.
 
-    As in Kubernetes, a device of one node decides alone; else every requirement is taken once.
+    As in Kubernetes, the first device tied to a single node determines the result; otherwise all
+    distinct requirements are combined.
     """
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []

@@ -1,6 +1,6 @@
-"""Parts of the manifests of devices as they are on the wire: what rules read of each.
+"""Wire types of devices and claims, with the fields that rules read.
 
-Validation follows from these types, and the OpenAPI document shows them.
+Validation and the OpenAPI document are derived from these types.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class DeviceClassSpec(Partial, frozen=True, kw_only=True):
 
 
 class DeviceClassBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a class of devices."""
+    """The fields of a device class that scheduling reads."""
 
     spec: DeviceClassSpec = DeviceClassSpec()
     """Which devices are of it."""
@@ -110,7 +110,7 @@ class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
 
 
 class ResourceSliceBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a slice."""
+    """The fields of a slice that scheduling reads."""
 
     spec: ResourceSliceSpec
     """The devices."""
@@ -236,7 +236,7 @@ class ResourceClaimStatus(Partial, frozen=True, kw_only=True):
 
 
 class ResourceClaimBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a claim."""
+    """The fields of a device claim that scheduling reads."""
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
     """What is claimed."""
@@ -252,7 +252,7 @@ class TemplateSpec(Partial, frozen=True, kw_only=True):
 
 
 class ResourceClaimTemplateBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a template of claims."""
+    """The fields of a claim template that scheduling reads."""
 
     spec: TemplateSpec = TemplateSpec()
     """The claims that are made, each for one pod."""

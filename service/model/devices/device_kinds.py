@@ -1,8 +1,7 @@
-"""The kinds of devices: slices, classes, claims, and templates of claims.
+"""The device kinds: slices, classes, claims, and claim templates.
 
-`service.model.devices.device_fields` has what rules read of each as it is written,
-`service.model.devices.device` what follows from that, and `service.model.devices.device_rules` which objects
-are valid.
+The wire types are in `service.model.devices.device_fields`, the values that rules read in
+`service.model.devices.device`, and the validation rules in `service.model.devices.device_rules`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,14 +42,14 @@ from service.model.devices.device_rules import CLAIM, CLAIM_STATUS, CLASS, SLICE
 from service.model.devices.device_selectors import full_name
 
 VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
-"""The API versions in which slices, claims and templates have the shape that is read here."""
+"""The API versions that use the supported format of slices, claims, and templates."""
 
 
-# From what is written to what follows
+# Conversion from wire types to the values that rules read
 
 
 def device_object(kept: DeclaredObject[Partial]) -> DeviceObject | None:
-    """Return the parts of an object of these kinds that rules read, or None for another kind."""
+    """Convert an object of a device kind to the value that rules read; return None for others."""
     read = _READERS.get(kept.kind)
     return None if read is None else read(kept)
 

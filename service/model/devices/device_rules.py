@@ -1,4 +1,4 @@
-"""The rules of slices, classes, and claims of devices.
+"""Validation rules of slices, device classes, and device claims.
 
 Source: `pkg/apis/resource/validation`, v1.35. Fields of features that are off in that version are
 ignored with a warning (`service.model.core.field_warnings`).
@@ -58,16 +58,16 @@ VALUE_LENGTH_MAX = 64
 DEVICES_MAX = 128
 ATTRIBUTES_MAX = 32
 ITEMS_MAX = 32
-"""How many selectors, requests or constraints a list may have."""
+"""The most items in a list of selectors, requests, or constraints."""
 ALTERNATIVES_MAX = 8
 SELECTORS_LENGTH_MAX = 32 * 1024
-"""How long the expressions of one class, claim or template may be together, macros written out."""
+"""The maximum total length of the expressions of one class, claim, or template, macros expanded."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def _few_expressions(rule: Rule) -> Rule:
-    """Return a rule for an object whose expressions are short enough in all to be checked soon."""
+    """Return a rule that limits the total length of an object's expressions to bound its checks."""
 
     def checked(value: object, path: str, problems: Problems) -> None:
         length = sum(map(written_out, _expressions_in(value)))
@@ -87,7 +87,7 @@ def _expressions_in(value: object) -> Iterator[str]:
     for name, item in entries_of(value).items():
         if name == "expression" and isinstance(item, str):
             yield item
-        elif name != "config":  # It is the driver's, whatever it says.
+        elif name != "config":  # driver configuration is opaque
             yield from _expressions_in(item)
 
 
@@ -112,12 +112,12 @@ def _driver(name: str) -> str | None:
 
 
 def _pool(name: str) -> str | None:
-    """Check one or more DNS subdomains, with slashes between."""
+    """Check a pool name: one or more DNS subdomains, separated by slashes."""
     return next(filter(None, map(names.dns_subdomain, name.split("/"))), None)
 
 
 def _qualified(name: str) -> str | None:
-    """Check the name of an attribute or a capacity, perhaps with a domain."""
+    """Check the name of an attribute or a capacity, with or without a domain."""
     domain, slash, identifier = name.rpartition("/")
     if slash and (_driver(domain) is not None):
         return "must have a lowercase DNS subdomain before the '/'"

@@ -1,8 +1,9 @@
 """Device selectors: CEL on `device.driver`, `device.attributes`, and `device.capacity`.
 
-The expressions are those of Kubernetes' DeviceClasses and ResourceClaims. Quantities and versions
-are not of CEL itself: here they are maps with one entry, which the functions of Kubernetes' library
-take and return. A domain that a device says nothing of is an empty map, as in Kubernetes.
+The expressions are those of Kubernetes' DeviceClasses and ResourceClaims. CEL itself has no
+quantities and versions; they are represented as maps with one entry, which the functions of
+Kubernetes' library accept and return. A domain without attributes is an empty map, as in
+Kubernetes.
 
 Source: `k8s.io/dynamic-resource-allocation/cel` and `k8s.io/apiserver/pkg/cel/library`, v1.35.
 """
@@ -26,9 +27,9 @@ from service.model.cel.values import ONE, Bounds, Size, map_of, text
 from service.model.core.quantity import NANO, parse_quantity
 
 SELECTOR_LENGTH_MAX = 10 * 1024
-"""The greatest length of an expression (CELSelectorExpressionMaxLength)."""
+"""The maximum length of an expression (CELSelectorExpressionMaxLength)."""
 QUANTITY, VERSION = "$quantity", "$version"
-"""The entry of a map that stands for a quantity, in nanos as text, and for a semantic version."""
+"""The key of the map entry that holds a quantity (in nanos, as text) or a semantic version."""
 _COMPILED_MAX = 64
 _CHECKED_MAX = 1024
 
@@ -55,7 +56,7 @@ DEVICE = Bounds(
         "capacity": map_of(_DOMAIN, map_of(_IDENTIFIER, _CAPACITY, _NAMES_MAX), _NAMES_MAX),
     },
 )
-"""The bounds of a device, for estimating the cost of expressions about it."""
+"""The bounds of a device, for estimating the cost of expressions."""
 
 
 class DeviceSelector:
@@ -65,20 +66,20 @@ class DeviceSelector:
         """Compile an expression.
 
         Raises:
-            ExpressionError: it is none, names an unknown function, is not true or false, or can cost
-                too much.
+            ExpressionError: the text is not a valid expression, uses an unknown function, is not
+                boolean, or may cost too much.
         """
         self._expression = compiled_by(library(), text)
         if self._expression.costs({"device": DEVICE}).is_too_much:
             raise TooCostly
         self._domains = _literals(_INDEX, text) - _literals(_IN_MAP, text)
-        """What maps are asked for by name, which a device may not have."""
+        """The domains that the expression looks up, which a device may lack."""
 
     def selects(self, driver: str, content: bytes, guard: Guard = nullcontext) -> bool:
-        """Return whether the expression is true of a device of a driver with these contents.
+        """Return whether the expression is true of a device with this driver and these contents.
 
         Raises:
-            ExpressionError: it has no answer, such as where an attribute is absent.
+            ExpressionError: evaluation fails, for example on an absent attribute.
         """
         said = msgspec.json.decode(content, type=Json)
         device = {
@@ -100,7 +101,7 @@ class DeviceSelector:
 
 @lru_cache(maxsize=_CHECKED_MAX)
 def selector_problem(text: str) -> str | None:
-    """Return why an expression is not a device selector, or None."""
+    """Return why a text is not a valid device selector, or None."""
     try:
         DeviceSelector(text)
     except ExpressionError as error:
@@ -110,16 +111,16 @@ def selector_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=_COMPILED_MAX)
 def device_selector(text: str) -> DeviceSelector:
-    """Compile an expression, once in a process.
+    """Compile a device selector, with a cache for the whole process.
 
     Raises:
-        ExpressionError: it is no expression about a device.
+        ExpressionError: the text is not a valid device selector.
     """
     return DeviceSelector(text)
 
 
 def full_name(name: str, driver: str) -> str:
-    """Return the name of an attribute with its domain, by default the driver's."""
+    """Return an attribute's name with its domain, or else with the driver as its domain."""
     return name if "/" in name else f"{driver}/{name}"
 
 
@@ -184,7 +185,7 @@ def _version(text: str) -> dict[str, str]:
 
 
 def _numbers(value: object) -> _Precedence:
-    """Return a sort key of a version by precedence: a pre-release comes before its release."""
+    """Return a version's sort key by precedence: a pre-release comes before its release."""
     if not isinstance(value, dict) or VERSION not in value:
         raise ValueError("no such overload")
     match = _VERSION.fullmatch(_plain(value[VERSION]))
@@ -197,12 +198,12 @@ def _numbers(value: object) -> _Precedence:
 
 
 def _plain(value: object) -> str:
-    """Return the text of a map's entry, which the library wraps."""
+    """Return the text of a map entry, which the library may have wrapped."""
     text = value if isinstance(value, str) else value.value()  # type: ignore[attr-defined]
     return str(text)
 
 
-# Both
+# Quantities and versions
 
 
 def _order(value: object) -> Any:
@@ -220,7 +221,7 @@ def _compare(one: object, other: object) -> int:
 
 @cache
 def library() -> tuple[Any, Any]:
-    """Return the library, with the environment of expressions about devices."""
+    """Return the CEL library, and the environment for expressions about devices."""
     cel = import_module("cel_expr_python.cel")
     extensions = [
         import_module(f"cel_expr_python.ext.ext_{name}").__getattribute__(f"Ext{name.title()}")()
@@ -232,7 +233,7 @@ def library() -> tuple[Any, Any]:
 
 
 def _functions(cel: Any) -> list[Any]:
-    """Return the functions of Kubernetes' library by name: those on texts, and on results."""
+    """Declare the functions of Kubernetes' library: those on texts, quantities, and versions."""
     kind = cel.Type
     on_texts: Mapping[str, tuple[Any, Callable[..., Any]]] = {
         "quantity": (kind.DYN, _quantity),

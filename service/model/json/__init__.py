@@ -1,1 +1,1 @@
-"""Patches of decoded objects, server-side apply, and reading large JSON in steps."""
+"""Patches of decoded objects, server-side apply, and incremental reading of large JSON."""

@@ -1,7 +1,8 @@
 """Server-side apply, and the managers of fields after each write.
 
-Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1 and conflicts; for lists and
-maps see `service.model.json.merge_keys`. All functions return new values and leave their arguments as they are.
+Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1, and conflicts; for lists
+and maps see `service.model.json.merge_keys`. Functions return new values and do not modify their
+arguments.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,9 +25,9 @@ from service.model.json.merge_keys import (
 Json: TypeAlias = dict[str, object]
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""The manager of fields that existed when an object was first applied."""
+"""The manager assigned to all fields that existed before an object was first applied."""
 ANCIENT = "ancient-changes"
-"""The manager that takes over the fields of the oldest of too many managers."""
+"""The manager into which the oldest updates are merged when there are too many."""
 
 _NOT_MANAGED = frozenset(
     {
@@ -50,11 +51,11 @@ _NOT_MANAGED = frozenset(
     }
 )
 _ITSELF: object = object()
-"""The value that stands for the presence of an item, whatever is in it."""
+"""A marker for the presence of an item, regardless of its contents."""
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
-    """An object after an apply, and its managers."""
+    """The result of an apply: the object and its managers."""
 
     fields: Json
     managers: tuple[Manager, ...]
@@ -69,19 +70,19 @@ def apply(
     now: str,
     force: bool,
 ) -> Applied:
-    """Merge the fields that a manager applies; remove those that only this manager applied before.
+    """Apply a manager's fields, removing fields that it alone applied before.
 
     Args:
-        live: the object as it is stored, or None.
-        managers: those of the stored object.
-        applied: what the manager wants, decoded.
-        manager: its name.
-        now: RFC 3339 in UTC.
-        force: whether fields of other managers are taken over.
+        live: the stored object, or None.
+        managers: the managers of the stored object.
+        applied: the decoded object that the manager applies.
+        manager: the manager's name.
+        now: the current time, RFC 3339 in UTC.
+        force: whether to take over fields of other managers.
 
     Raises:
-        FieldManagerConflict: others manage fields that would change, and it is not forced.
-        InvalidManifest: an item of a list is there twice.
+        FieldManagerConflict: other managers own fields that would change, and `force` is not set.
+        InvalidManifest: a list contains an item twice.
     """
     _refuse_doubles(applied, "")
     wanted = _flat(applied)
@@ -128,7 +129,7 @@ def apply(
 def update(
     old: Json, new: Json, managers: tuple[Manager, ...], *, manager: str, now: str, at_most: int
 ) -> tuple[Manager, ...]:
-    """Return the managers after another write; the manager who changes a field manages it alone."""
+    """Return the managers after a write; the writer becomes sole manager of what it changes."""
     before, after = _flat(old), _flat(new)
     changed = _changing(before, after)
     gone = before.keys() - after.keys()
@@ -150,7 +151,7 @@ def update(
 
 
 def _at_most(managers: tuple[Manager, ...], count: int) -> tuple[Manager, ...]:
-    """Return the managers, with the oldest updates merged into one if there are too many."""
+    """Return at most `count` managers, by merging the oldest updates into one."""
     updating = sorted((m for m in managers if m.operation == "Update"), key=lambda m: m.time)
     if len(managers) <= count or len(updating) < 2:  # noqa: PLR2004 - one alone cannot be made one
         return managers
@@ -176,7 +177,7 @@ def _is(manager: Manager, name: str, operation: Operation) -> bool:
 
 
 def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
-    """Return managers that manage anything: first those that apply, then by time and name."""
+    """Sort non-empty managers: those that apply come first, then by time and name."""
     return tuple(
         sorted(
             (manager for manager in managers if manager.fields),
@@ -186,7 +187,7 @@ def _ordered(managers: Iterable[Manager]) -> tuple[Manager, ...]:
 
 
 def _changing(before: Mapping[Path, object], wanted: Mapping[Path, object]) -> set[Path]:
-    """Return the paths that get another value."""
+    """Return the paths whose values change."""
     return {
         path
         for path, value in wanted.items()
@@ -203,7 +204,7 @@ def _differs(one: object, other: object) -> bool:
 
 
 def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
-    """Return the fields that a change of these paths changes: the same, and those below them."""
+    """Return the fields that a change of these paths affects: the paths and everything below."""
     changed = frozenset(changing)
     return frozenset(
         path
@@ -216,7 +217,7 @@ def _met(fields: Fields, changing: Iterable[Path]) -> Fields:
 
 
 def _flat(value: Json) -> dict[Path, object]:
-    """Return the values of an object's leaves by their paths, and its list items."""
+    """Return an object's leaf values and list items by path."""
     return dict(_leaves(value, (), ""))
 
 
@@ -240,7 +241,7 @@ def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, objec
 
 
 def _keyed(value: object, place: str) -> dict[str, object] | None:
-    """Return a mergeable list's items by their keys, or None for a list that is replaced."""
+    """Return a mergeable list's items by key, or None for a list that is replaced as a whole."""
     if not isinstance(value, list) or not value:
         return None
     if at_place(APPLY_SETS, place):
@@ -258,7 +259,7 @@ def _keyed(value: object, place: str) -> dict[str, object] | None:
 
 
 def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
-    """Return the key of an item, or None; absent fields without a default are left out of it."""
+    """Return the key of a list item, without absent fields that have no default, or None."""
     if not isinstance(item, dict):
         return None
     said = {key: item.get(key, APPLY_KEY_DEFAULTS.get(key)) for key in keys}
@@ -303,7 +304,7 @@ def _merge(live: object, applied: object, place: str) -> object:
 
 
 def _remove(value: object, path: Path, place: str = "") -> None:
-    """Remove the value at a path, and parents that become empty."""
+    """Remove the value at a path, and any parents that become empty."""
     first, *rest = path
     if isinstance(value, dict):
         key = first.removeprefix("f:")
@@ -329,7 +330,7 @@ def _remove(value: object, path: Path, place: str = "") -> None:
 
 
 def _dotted(path: Path) -> str:
-    """Return a path as errors name fields: `spec.containers[name=c].image`."""
+    """Return a path in the notation of errors: `spec.containers[name=c].image`."""
     text = ""
     for segment in path:
         kind, _, rest = segment.partition(":")

@@ -1,11 +1,11 @@
-"""The merge keys of Kubernetes' lists, and the maps that are replaced as a whole.
+"""Merge keys of Kubernetes' lists, and maps that are replaced as a whole.
 
-Source: the markers of fields in `k8s.io/api` (July 2026), from which Kubernetes' OpenAPI document
-has its `x-kubernetes-list-map-keys`, `-list-type` and `-map-type`, and `x-kubernetes-patch-merge-key`
-and `-patch-strategy`: server-side apply goes by the former, strategic merge patches by the latter,
-and they do not always agree. Lists that stand in no table are replaced.
+Source: the field markers in `k8s.io/api` (July 2026), from which Kubernetes generates
+`x-kubernetes-list-map-keys`, `-list-type`, and `-map-type` for server-side apply, and
+`x-kubernetes-patch-merge-key` and `-patch-strategy` for strategic merge patches. The two groups do
+not always agree. Lists that are in no table are replaced.
 
-A field stands here by its name, or as `parent.field` where it means something else below one parent.
+Fields are listed by name, or as `parent.field` where the meaning differs under one parent.
 """
 
 from collections.abc import Mapping
@@ -49,10 +49,11 @@ APPLY_KEYS: Mapping[str, tuple[str, ...]] = {
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
 }
-"""What identifies the items of a list for server-side apply; nothing: the list is replaced."""
+"""The fields that identify an item of a list in server-side apply; with none, the list is replaced
+as a whole."""
 
 APPLY_KEY_DEFAULTS: Mapping[str, str] = {"protocol": "TCP"}
-"""What a field of `APPLY_KEYS` is where an item does not say it."""
+"""The default values of fields in `APPLY_KEYS` that an item does not state."""
 
 APPLY_SETS: Mapping[str, bool] = {
     "bindMountOptions": True,
@@ -64,7 +65,7 @@ APPLY_SETS: Mapping[str, bool] = {
     "spec.finalizers": False,
     "volumeLifecycleModes": True,
 }
-"""Lists of plain values that are sets for server-side apply."""
+"""Lists of scalars that server-side apply treats as sets."""
 
 ATOMIC_MAPS: Mapping[str, bool] = {
     "configMapKeyRef": True,
@@ -123,10 +124,11 @@ PATCH_KEYS: Mapping[str, str] = {
     "volumeMounts": "mountPath",
     "volumes": "name",
 }
-"""The field that identifies the items of a list in strategic merge patches; empty: the list is replaced."""
+"""The field that identifies an item of a list in strategic merge patches; if empty, the list is
+replaced."""
 
 PATCH_SETS: Mapping[str, bool] = {"finalizers": True, "podCIDRs": True, "spec.finalizers": False}
-"""Lists of plain values that strategic merge patches merge."""
+"""Lists of scalars that strategic merge patches merge."""
 
 
 def below(place: str, field: str) -> str:

@@ -1,7 +1,7 @@
-"""Patches of decoded objects: merge (RFC 7396), JSON (RFC 6902) and strategic merge.
+"""Patches of decoded objects: merge (RFC 7396), JSON (RFC 6902), and strategic merge.
 
-All functions return a new object and leave their arguments as they are. A strategic merge treats
-lists as `k8s.io/api/core/v1` says of each field: merged by a key, merged as a set, or replaced. The
+Functions return a new object and do not modify their arguments. A strategic merge treats each list
+as `k8s.io/api/core/v1` declares for its field: merged by a key, merged as a set, or replaced. The
 directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` are those
 of `k8s.io/apimachinery/pkg/util/strategicpatch`.
 """
@@ -18,17 +18,17 @@ PatchType = Literal["merge", "json", "strategic"]
 
 OPERATIONS_MAX = 1_000
 COPIED_ITEMS_MAX = 10_000
-"""The most values that one JSON patch may copy, counting those inside lists and objects.
+"""The most values that one JSON patch may copy, including those nested in lists and objects.
 
-A patch may copy its own copies, which doubles the object each time. So each copy is measured before
-it is made.
+A patch may copy its own copies, which can double the object's size each time. So each value is
+measured before it is copied.
 """
 COPIED_BYTES_MAX = 3 * 1024 * 1024
-"""The most bytes of text in these values; Kubernetes' API server has the same limit."""
+"""The most bytes of text in copied values; Kubernetes' API server has the same limit."""
 
 
 def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
-    """Return the patched object.
+    """Apply a patch of the given type, and return the patched object.
 
     Raises `InvalidManifest` if the patch is malformed or does not fit the target, with the path
     inside the patch.
@@ -43,13 +43,13 @@ def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
 
 
 def invalid(path: str, message: str, value: object = None) -> InvalidManifest:
-    """Return the error that refuses one field of a patch."""
+    """Build the error for an invalid field of a patch."""
     shown = value if isinstance(value, str | int) else None
     return InvalidManifest([FieldError(path, message, shown)])
 
 
 def merge_patch(target: object, patch: object) -> object:
-    """Apply a merge patch (RFC 7396): objects merge, null removes, everything else replaces."""
+    """Apply a merge patch (RFC 7396): merge objects, remove nulls, and replace everything else."""
     if not isinstance(patch, dict):
         return deepcopy(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -62,7 +62,7 @@ def merge_patch(target: object, patch: object) -> object:
 
 
 def json_patch(target: object, patch: object) -> object:
-    """Apply a JSON patch (RFC 6902): one operation after the other, all or none."""
+    """Apply a JSON patch (RFC 6902): apply all operations in order, or none."""
     if not isinstance(patch, list):
         raise invalid("", "must be a list of operations")
     if len(patch) > OPERATIONS_MAX:
@@ -87,14 +87,14 @@ def _is_op(operation: Json) -> bool:
 
 
 class _CopyBudget:
-    """The remaining budget of the copies of one patch."""
+    """The number of values and bytes that one patch may still copy."""
 
     def __init__(self) -> None:
         self._items = COPIED_ITEMS_MAX
         self._bytes = COPIED_BYTES_MAX
 
     def spend(self, value: object, path: str) -> None:
-        """Count a value that is about to be copied; stop counting once it is too large.
+        """Count a value that is about to be copied; stop as soon as it is too large.
 
         Raises:
             InvalidManifest: the patch copies too much.
@@ -119,7 +119,7 @@ def _bytes_of(text: str) -> int:
 
 
 def _pointer(operation: Json, field: str, path: str) -> list[str]:
-    """Return the parts of a JSON pointer (RFC 6901)."""
+    """Split a JSON pointer (RFC 6901) into its parts."""
     pointer = operation.get(field)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise invalid(f"{path}.{field}", "must be a JSON pointer such as /metadata/name", pointer)
@@ -220,7 +220,7 @@ def _test(document: object, operation: Json, path: str) -> object:
 
 
 def _equal(one: object, other: object) -> bool:
-    """Return whether two JSON values are equal; unlike in Python, true is not 1."""
+    """Return whether two JSON values are equal; unlike in Python, true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,7 +1,8 @@
-"""Strategic merge patches: like a merge patch, but lists are merged as each field says.
+"""Strategic merge patches: merge patches that merge lists as declared for each field.
 
-Source: `k8s.io/apimachinery/pkg/util/strategicpatch`; for lists see `service.model.json.merge_keys`. Those
-without a key are replaced, among them `tolerations` and `taints`.
+Source: `k8s.io/apimachinery/pkg/util/strategicpatch`; for lists see
+`service.model.json.merge_keys`. Lists without a key, such as `tolerations` and `taints`, are
+replaced.
 """
 
 from collections.abc import Mapping
@@ -23,10 +24,10 @@ _PATCH = "$patch"
 
 
 def strategic_merge_patch(target: object, patch: object, path: str = "") -> object:
-    """Return the patched value.
+    """Apply a strategic merge patch and return the patched value.
 
     Raises:
-        InvalidManifest: it does not fit, with a path inside the patch.
+        InvalidManifest: the patch does not fit the target; the error has the path inside the patch.
     """
     if not isinstance(patch, dict):
         return deepcopy(patch)
@@ -62,7 +63,7 @@ def _merge_field(result: Json, name: str, value: object, path: str) -> None:
 
 
 def _merge_list(target: object, patch: list[object], key: str, path: str) -> list[object]:
-    """Merge items by their key; new ones come last."""
+    """Merge items by their key; append new ones."""
     if {_PATCH: "replace"} in patch:
         return [deepcopy(item) for item in patch if item != {_PATCH: "replace"}]
     merged = _KeyedItems(_list(target), key)
@@ -77,7 +78,7 @@ def _merge_list(target: object, patch: list[object], key: str, path: str) -> lis
 
 
 class _KeyedItems:
-    """The items of a list, found by their key, so that long lists take no longer for each item."""
+    """A list's items, indexed by key so that each lookup in a long list is fast."""
 
     def __init__(self, items: list[object], key: str) -> None:
         self._key = key
@@ -89,11 +90,11 @@ class _KeyedItems:
 
     @property
     def items(self) -> list[object]:
-        """The items in their order."""
+        """The items in list order."""
         return list(self._items.values())
 
     def merge(self, change: Json, path: str) -> None:
-        """Merge a change with the first item of its key, or add it; or delete all items of that key."""
+        """Merge a change into the first item with its key, append it, or delete all such items."""
         identity = _identity(change[self._key])
         places = self._places.get(identity)
         if change.get(_PATCH) == "delete":
@@ -108,7 +109,7 @@ class _KeyedItems:
 
 
 def _identity(value: object) -> object:
-    """Return a hashable value that is equal for equal values."""
+    """Return a hashable value that is equal for equal JSON values."""
     if isinstance(value, dict | list):
         return msgspec.json.encode(value, order="deterministic")
     return value
@@ -119,7 +120,7 @@ def _keyed(item: object, key: str) -> object:
 
 
 def _retain_keys(result: Json, patch: Json, path: str) -> None:
-    """Apply `$retainKeys`, which removes every field that it does not name."""
+    """Apply `$retainKeys`: remove every field that it does not list."""
     if _RETAIN not in patch:
         return
     names = patch[_RETAIN]
@@ -141,7 +142,7 @@ def _delete_values(result: Json, patch: Json, path: str) -> None:
 
 
 def _ordered(result: Json, patch: Json, path: str) -> Json:
-    """Apply `$setElementOrder/<list>`, which puts the items that it names first, in its order."""
+    """Apply `$setElementOrder/<list>`: put the listed items first, in the given order."""
     for directive, order in patch.items():
         name = directive.removeprefix(_ORDER)
         if directive.startswith(_ORDER) and isinstance(order, list) and name in result:
@@ -157,12 +158,12 @@ def _rank(ranks: Mapping[object, int], key: str | None, last: int, item: object)
 
 
 def _mark(item: object, key: str | None) -> object:
-    """Return what an item of a list is ordered by."""
+    """Return the value by which a list item is ordered."""
     return _identity(_keyed(item, key) if key else item)
 
 
 def _place_of(path: str, name: str) -> str:
-    """Return a field's schema path: `containers.ports` for those of `spec.containers[0]`."""
+    """Return a field's schema path, for example `containers.ports` below `spec.containers[0]`."""
     return below(path.rpartition("[")[0] if path.endswith("]") else path, name)
 
 

@@ -1,8 +1,8 @@
-"""Reading a large JSON object in short steps, whatever its contents.
+"""Reading of a large JSON object in short steps, regardless of its contents.
 
-`msgspec` reads a document in one call, in which nothing else of the process runs: of 60 MB almost half a second. Here
-each call is bounded by one item. Only the outermost structure is looked at: what is in the items and in the other members
-is not known to be JSON, and has to be decoded strictly, each by itself.
+`msgspec` decodes a document in one call that blocks the whole process: almost half a second for 60
+MB. Here, each step reads at most one item. Only the outermost structure is parsed: the contents of
+items and other members may not be valid JSON, so each must still be decoded strictly.
 """
 
 import re
@@ -19,9 +19,9 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
 def _value() -> bytes:
-    """Return a pattern for a value up to the next comma or bracket of its own level.
+    """Return a pattern that matches a value up to the next comma or bracket at its own level.
 
-    Regular expressions know no recursion, so the levels are written out.
+    Regular expressions cannot recurse, so each level is written out.
     """
     inside = rb'(?:[^"\[\]{}]++|' + _STRING + rb")*+"
     for _ in range(_NESTED_MAX):
@@ -41,24 +41,24 @@ _OPENING = (b'"', b"[", b"{")
 _MEMBERS_MAX = 1_000
 
 Member = bytes | list[bytes]
-"""The JSON of a member, or that of each item of a list."""
+"""The JSON of a member, or a list with the JSON of each of its items."""
 
 Step = Iterator[None]
 
 
 def whole(member: Member) -> bytes:
-    """Return a member that is not read item by item."""
+    """Return a member that was not read item by item."""
     assert isinstance(member, bytes)
     return member
 
 
 class LargeObject:
-    """A JSON object that is read step by step: `steps` goes through it, then `members` has what is in it."""
+    """A JSON object that `steps` reads step by step; afterward, `members` holds its members."""
 
     def __init__(
         self, raw: bytes, lists: Collection[str], *, items_max: int, item_bytes_max: int
     ) -> None:
-        """`lists` are the members that are read item by item, each of no more than `items_max`."""
+        """Read each member named in `lists` item by item, with at most `items_max` items each."""
         self.members: dict[str, Member] = {}
         self._raw = raw
         self._lists = lists
@@ -67,21 +67,21 @@ class LargeObject:
         self._at = 0
 
     def require_strict(self, read: Collection[str]) -> None:
-        """Check that the members that will not be `read` hold strict JSON.
+        """Check that all members except those in `read` are strict JSON.
 
         Raises:
-            MalformedJSON, InvalidManifest: it is not.
+            MalformedJSON, InvalidManifest: a member is not.
         """
         for name, member in self.members.items():
             if name not in read and isinstance(member, bytes):
                 refuse_unread(name, member)
 
     def steps(self) -> Step:
-        """Read on, a little at each step.
+        """Read the object in small steps.
 
         Raises:
-            MalformedJSON: the object's own structure is not JSON, or a name is there twice.
-            InvalidManifest: it is no object, or something in it is too much.
+            MalformedJSON: the outermost structure is not JSON, or a member name repeats.
+            InvalidManifest: the document is not an object, or exceeds a limit.
         """
         if self._raw.lstrip()[:1] in (b"[", b'"'):
             raise InvalidManifest([FieldError("", "must be an object")])

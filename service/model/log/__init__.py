@@ -1,1 +1,1 @@
-"""A cluster's log: commits and their results, leases, events, audit, and history."""
+"""A cluster's log: commits and their results, leases, events, the audit log, and history."""

@@ -1,7 +1,8 @@
-"""The audit: who wrote what, and who was refused, in rows that are chained by their hashes.
+"""The audit log: writes and refusals with their callers, in rows chained by hashes.
 
-Each cluster has its own chain, which its commits extend. Rows on the whole server (clusters that are created or deleted,
-and refusals) are in the chain `SERVER_CHAIN`. `Verifier` finds rows that were altered, removed or inserted.
+Each cluster has its own chain, extended by its commits. Rows about the server as a whole (created
+and deleted clusters, and refusals) form the chain `SERVER_CHAIN`. `Verifier` detects rows that were
+altered, removed, or inserted.
 """
 
 import json
@@ -16,16 +17,16 @@ from service.model.core.times import rfc3339
 SERVER_CHAIN = 0
 
 COMMITTED = 200
-"""The status of every row that came with a commit."""
+"""The status of every row that belongs to a commit."""
 
 
 def told_at(at: datetime) -> str:
-    """Write a time as the audit has it."""
+    """Format a time as in the audit log."""
     return rfc3339(at, "microseconds")
 
 
 class AuditedCaller(msgspec.Struct, frozen=True):
-    """The maker of a request, as the audit records it."""
+    """The caller of a request, as recorded in the audit log."""
 
     principal: str
     address: str = ""
@@ -34,20 +35,21 @@ class AuditedCaller(msgspec.Struct, frozen=True):
 
 
 ITSELF = AuditedCaller("moorage")
-"""The caller of all work of the server's own."""
+"""The caller recorded for work that the server does on its own."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row to be written; the database adds its number and the time."""
+    """An audit row to be written; the database adds its number and time."""
 
     caller: AuditedCaller
     cluster: str | None = None
-    """The name of the cluster, or None for the cluster whose chain this is."""
+    """The cluster's name, or None for the cluster to which the chain belongs."""
     revision: int | None = None
     """The last revision that the request made."""
     status: int = COMMITTED
     requests: int = 1
-    """How many requests the row stands for: if there are many refusals a second, some are only counted."""
+    """The number of requests that the row stands for; under many refusals per second, some are only
+    counted."""
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -83,7 +85,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """SHA-256 of all other fields: of their JSON array, the previous hash first."""
 
     def told(self) -> str:
-        """Return the text that is hashed. PostgreSQL writes the same one (`json_build_array`)."""
+        """Return the text to hash; PostgreSQL builds the same text with `json_build_array`."""
         fields = (
             self.previous_hash,
             self.chain,
@@ -102,12 +104,12 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return json.dumps(fields, ensure_ascii=False)
 
     def sealed(self) -> "AuditRow":
-        """Return the row with its hash."""
+        """Return a copy of the row with its hash."""
         return msgspec.structs.replace(self, hash=sha256(self.told().encode()).hexdigest())
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The first row of a chain that was altered, or does not follow its predecessor."""
+    """The first row of a chain that was altered or does not follow the previous row."""
 
     chain: int
     number: int
@@ -115,15 +117,15 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Verifier:
-    """Checks the chains, row by row in their order. The oldest row of a chain may follow rows that were swept."""
+    """Verifies audit chains row by row; rows before a chain's oldest one may have been swept."""
 
     def __init__(self) -> None:
         self._last: AuditRow | None = None
         self.rows = 0
-        """The number of correct rows so far."""
+        """The number of valid rows so far."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
-        """Check more rows, and return what is wrong with the first bad one, or None."""
+        """Check further rows; return the first invalid one with the reason, or None."""
         for row in rows:
             reason = self._reason(row)
             if reason:

@@ -1,11 +1,11 @@
-"""The log of a cluster and its commits: the types that scheduler and store share.
+"""A cluster's log and its commits: the types shared by scheduler and store.
 
-A cluster's history is a chain of commits. Each takes the head from (revision, tip) to
-(revision + n, its own id) and adds n changes with consecutive revisions. Nothing here says how
-that is stored. P1 … P20 are the rules of the commit protocol.
+A cluster's history is a chain of commits. Each commit moves the head from (revision, tip) to
+(revision + n, its own ID) and adds n changes with consecutive revisions. These types do not depend
+on how the log is stored. P1 … P20 are the rules of the commit protocol.
 
-A commit whose connection failed raises `service.model.core.errors.OutcomeUnknown`: only
-`Store.settle_unknown` can find out whether it was committed.
+If the connection fails during a commit, `service.model.core.errors.OutcomeUnknown` is raised; only
+`Store.settle_unknown` can determine whether it was committed.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,15 @@ from service.model.log.events import Event
 from service.model.log.lease import HeldLeases
 
 CHANGES_PER_COMMIT_MAX = 2_000
-"""A commit beyond this is split, unless it is a group or a `List` (P6)."""
+"""The most changes per commit; larger commits are split, except for groups and `List`s (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
 LOCKED_LAG_CHANGES_MAX = 2_000
-"""A worker that is further behind first catches up without the lock (P6)."""
+"""The lag, in changes, beyond which a worker must catch up before taking the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000
-"""How much one step of compaction deletes (P12)."""
+"""The most rows that one step of compaction deletes (P12)."""
 RESTORE_LIFT_REVISIONS = 1_000_000_000
-"""How far a restored cluster's revision is raised, beyond every revision that was seen (P3)."""
+"""The amount by which a restore raises a cluster's revision, to exceed every revision ever seen
+(P3)."""
 
 
 Verb = Literal["Put", "Delete"]
@@ -42,7 +43,7 @@ class ObjectKey(NamedTuple):
 
 
 class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One stored object; `revision`, the last that changed it, is its resourceVersion."""
+    """A stored object; `revision`, which last changed it, is its resourceVersion."""
 
     kind: str
     namespace: str
@@ -54,16 +55,16 @@ class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def key(self) -> ObjectKey:
-        """The identity of the object."""
+        """The object's key."""
         return ObjectKey(self.kind, self.namespace, self.name)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One object put or deleted, and the revision that results.
+    """A Put or Delete of one object, and the revision that it creates.
 
-    `created` says of a Put that there was no such object just before, so that a watcher can tell
-    ADDED from MODIFIED and a commit knows which rows to insert. A batch may change an object
-    several times; each change is judged on the state that the earlier ones leave (P2).
+    `created` is set on a Put if the object did not exist just before, so that watchers can
+    distinguish ADDED from MODIFIED and a commit knows which rows to insert. A batch may change an
+    object several times; each change applies to the state left by the earlier ones (P2).
     """
 
     revision: int
@@ -73,25 +74,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     uid: str
     body: bytes
-    """The manifest as JSON, without its resourceVersion; of a Delete, the last state."""
+    """The manifest as JSON, without its resourceVersion; for a Delete, the object's last state."""
     created: bool = False
     node_name: str | None = None
-    """The node that a pod is on, or None for a pending pod and for all other kinds."""
+    """The node of a placed pod; None for pending pods and all other kinds."""
     labels_before: bytes | None = None
-    """The labels before this change as a JSON object, where a Put changed them; else None. A
-    watcher with a label selector needs them to tell that an object ceased to match."""
+    """The labels before a Put that changed them, as a JSON object, else None. Watches with a label
+    selector use them to detect that an object no longer matches."""
     fields_before: bytes | None = None
-    """What fields of a pod or node were before a Put that did not create it: those that it altered,
-    as a JSON object, empty text if there are none. None where it says nothing: for creations and
-    deletions, for other kinds, and where a server of an earlier version committed the change."""
+    """The previous values of the fields that a Put changed in an existing pod or node, as a JSON
+    object, or empty if none changed. None if unknown: for creations and deletions, for other kinds,
+    and for commits by servers of earlier versions."""
 
     @property
     def key(self) -> ObjectKey:
-        """The object that changed."""
+        """The key of the changed object."""
         return ObjectKey(self.kind, self.namespace, self.name)
 
     def row(self) -> ObjectRow:
-        """Return the object that a Put leaves."""
+        """Return the stored object that a Put creates or replaces."""
         return ObjectRow(
             kind=self.kind,
             namespace=self.namespace,
@@ -104,9 +105,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Where the log of a cluster ends: last revision, id of the last commit, time of that.
+    """The end of a cluster's log: the last revision, and the ID and time of the last commit.
 
-    Revisions alone don't identify a history; revision and tip together do (P3).
+    A revision alone does not identify a history; a revision and its tip do (P3).
     """
 
     revision: int
@@ -115,9 +116,9 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class CommitInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit in the log: changes `first` to `last`, on top of the commit `parent`.
+    """A commit in the log: the changes `first` to `last`, on top of the commit `parent`.
 
-    A fence (P4) has no changes: its `last` is `first - 1`. It only gives the head a new tip.
+    A fence (P4) has no changes, so its `last` is `first - 1`; it only gives the head a new tip.
     """
 
     commit_id: UUID
@@ -125,21 +126,21 @@ class CommitInfo(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     last: int
     planned_at: int
-    """The revision at which the commit's decisions were first made (P9)."""
+    """The revision at which the commit's decisions were originally made (P9)."""
     kind: str
     at: datetime
 
 
 class BodySelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes that are read with their bodies; those of others are empty."""
+    """The changes to read with their bodies; all others have empty bodies."""
 
     kinds: frozenset[str] | None = None
-    """Only these kinds, or None for all."""
+    """The kinds to read with bodies, or None for all kinds."""
     namespace: str | None = None
-    """Only this namespace, or None for all objects."""
+    """The namespace whose objects are read with bodies, or None for all objects."""
 
     def has(self, change: Change) -> bool:
-        """Return whether a change is read with its body."""
+        """Return whether to read a change with its body."""
         is_of_kind = self.kinds is None or change.kind in self.kinds
         return is_of_kind and self.namespace in {None, change.namespace}
 
@@ -148,27 +149,27 @@ ALL_BODIES = BodySelection()
 
 
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Whole commits after some revision, and the floor and head of the same instant (P12).
+    """Complete commits after a revision, with the log's floor and head at the same instant (P12).
 
-    `changes` are dense from the revision asked for + 1; the page ends at a commit's end, at
-    `revision`, with `tip`. It is the last page when `revision == head.revision`.
+    `changes` have consecutive revisions, starting after the requested one. The page ends at the end
+    of a commit, at `revision` with `tip`, and is the last page if `revision == head.revision`.
     """
 
     floor: int
-    """The revision up to which changes have been removed from the log."""
+    """The revision up to which changes were removed from the log."""
     head: Head
     commits: tuple[CommitInfo, ...]
     changes: tuple[Change, ...]
     revision: int
     tip: UUID | None
-    """The commit that the page ends with, or None if the page is empty and no tip was given."""
+    """The commit that ends the page, or None if the page is empty and no tip was passed."""
 
 
 class Diverged(msgspec.Struct, frozen=True):
-    """The log does not continue the history that the reader knows, so it must reload (P3).
+    """The log does not continue the reader's history, so the reader must reload (P3).
 
-    Its commits after the reader's revision don't stand on the reader's tip, the head is below
-    that revision, or the log no longer reaches back to it.
+    The commits after the reader's revision do not build on the reader's tip, the head is below that
+    revision, or the log no longer reaches back to it.
     """
 
     head: Head
@@ -176,7 +177,7 @@ class Diverged(msgspec.Struct, frozen=True):
 
 
 class IdempotencyKey(NamedTuple):
-    """A client's name for one request; `chunk` counts the commits of a streamed `apply` (P11)."""
+    """A client's key for one request; `chunk` numbers the commits of a streamed `apply` (P11)."""
 
     operation: str
     key: str
@@ -184,26 +185,26 @@ class IdempotencyKey(NamedTuple):
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for a key; by `request_hash` a different request with the same key is recognized."""
+    """The stored answer for an idempotency key; `request_hash` exposes reuse by other requests."""
 
     operation: str
     key: str
     chunk: int = 0
     request_hash: bytes
     answer: bytes
-    """The first answer, as the API needs it to repeat the answer; opaque to the store."""
+    """The first answer, in the form from which the API can repeat it; opaque to the store."""
 
     @property
     def id(self) -> IdempotencyKey:
-        """The identity of the record in its cluster."""
+        """The key of the record in its cluster."""
         return IdempotencyKey(self.operation, self.key, self.chunk)
 
 
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt to extend the log; every attempt has a `commit_id` of its own (P4).
+    """An attempt to extend the log; every attempt has its own `commit_id` (P4).
 
-    `changes` have the revisions `expected_revision + 1`, … and are never empty. What happens to
-    the table of objects follows from them (see `effects`).
+    `changes` have the revisions `expected_revision + 1`, …, and are never empty. They determine the
+    updates to the table of objects (see `effects`).
     """
 
     commit_id: UUID
@@ -214,25 +215,24 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     changes: Sequence[Change]
     idempotency: Sequence[IdempotencyRecord] = ()
     not_before: datetime | None = None
-    """The due time, by the database's clock, that the commit acts on (P16)."""
+    """The due time, by the database's clock, before which the commit must not happen (P16)."""
     events: Sequence[Event] = ()
-    """The events that are stored in the same commit."""
+    """The events to store in the same commit."""
     audit: Sequence[AuditEntry] = ()
-    """The rows of the audit that are stored in the same commit: who asked for the changes."""
+    """The audit rows to store in the same commit, with the callers who requested the changes."""
     leases: Sequence[HeldLeases] = ()
-    """Leases that must still be held when this is committed; until then no one else can take them."""
+    """Leases that must still be held at the time of the commit, and cannot be taken before it."""
 
     @property
     def last_revision(self) -> int:
-        """The head's revision once this is committed."""
+        """The head's revision after this commit."""
         return self.expected_revision + len(self.changes)
 
 
 class ReplicaMismatch(Exception):  # noqa: N818 - a finding, not a failure
-    """The stored objects are not those that the commit expected: drop the replica and reload it.
+    """The stored objects differ from those the commit expected: drop the replica and reload it.
 
-    Nothing was committed. If this happens, there is a bug, or the tables were changed by hand
-    (P1).
+    Nothing was committed. The cause is a bug, or a manual change of the tables (P1).
     """
 
 
@@ -240,12 +240,12 @@ Effect = Literal["None", "Create", "Update", "Delete"]
 
 
 def effects(changes: Sequence[Change]) -> list[Effect]:
-    """Return each change's effect on the table of objects: only an object's last one acts (P2).
+    """Return each change's effect on the table of objects; only an object's last one acts (P2).
 
-    An object that the batch creates and deletes again never reaches the table.
+    An object created and deleted by the same batch never reaches the table.
 
     Raises:
-        ReplicaMismatch: the changes contradict one another, such as two creations of one object.
+        ReplicaMismatch: the changes contradict each other, for example by creating an object twice.
     """
     if len({(change.kind, change.namespace, change.name) for change in changes}) == len(changes):
         return [_effect_alone(change) for change in changes]
@@ -264,7 +264,7 @@ def effects(changes: Sequence[Change]) -> list[Effect]:
 
 
 def _effect_alone(change: Change) -> Effect:
-    """Return the effect of a change whose object no other change of the batch concerns."""
+    """Return the effect of a change to an object that the batch changes only once."""
     if change.verb == "Put":
         return "Create" if change.created else "Update"
     return "None" if change.created else "Delete"

@@ -1,7 +1,7 @@
-"""Events of pods, for people to read, like Kubernetes' Events.
+"""Events of pods, similar to Kubernetes' Events; they are for people to read.
 
-No decision depends on them. Events of the same pod (by uid), reason and words are equal, and are
-stored as one row with a count.
+No decision depends on events. Events with the same pod (by uid), reason, and words are equal, and
+are stored as one row with a count.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ EventReason = Literal[
 ]
 
 _POD_NAME_LENGTH_MAX = 253 - 17
-"""An event's name is its pod's and a hash of 16 digits, together a valid name."""
+"""The maximum length of the pod's name in an event's name, which adds a dot and a 16-digit hash."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something that happened to a pod, `count` times between two moments."""
+    """An event of a pod, which occurred `count` times between two points in time."""
 
     namespace: str
     pod: str
@@ -29,28 +29,29 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: EventReason
     message: str
     words: str = ""
-    """The text that distinguishes the event from others of this pod and reason; "": the message."""
+    """The text that distinguishes the event from others of the same pod and reason; "" stands for
+    the message."""
     revision: int
-    """The revision that the last of these events was decided on, or that it made."""
+    """The revision on which the last of these events was decided, or which it created."""
     first: str
-    """RFC 3339 in UTC, whole seconds."""
+    """The time of the first occurrence, RFC 3339 in UTC, in whole seconds."""
     last: str
     count: int = 1
     audit: bool = False
-    """Whether the event is stored in the commit that it is about; otherwise it is stored soon after."""
+    """Whether the event is stored in the commit that it describes, instead of shortly afterward."""
     rule: str = ""
-    """The kind of rule that an eviction is for."""
+    """The kind of rule that caused an eviction."""
 
     @property
     def name(self) -> str:
-        """The name that identifies the event in its namespace."""
+        """The name that identifies the event within its namespace."""
         parts = f"{self.uid}\0{self.reason}\0{self.words or self.message}\0"
         digest = blake2b(parts.encode(), digest_size=8)
         return f"{self.pod[:_POD_NAME_LENGTH_MAX].rstrip('.-')}.{digest.hexdigest()}"
 
 
 def merged(first: Event, second: Event) -> Event:
-    """Merge two equal events into one, with the message of the second."""
+    """Merge two equal events into one, keeping the second one's message."""
     return msgspec.structs.replace(
         second,
         revision=max(first.revision, second.revision),
@@ -61,14 +62,14 @@ def merged(first: Event, second: Event) -> Event:
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as it is stored, under its name."""
+    """An event as stored, with its name."""
 
     name: str
     event: Event
 
 
 def rows_of(events: Sequence[Event]) -> list[EventRow]:
-    """Merge equal events, and return all by their names, in the order of their keys."""
+    """Merge equal events, and return all events with their names, in key order."""
     by_identity: dict[tuple[str, str], Event] = {}
     for event in events:
         key = (event.namespace, event.name)

@@ -1,8 +1,8 @@
-"""Earlier revisions of a cluster as the log knows them: the types that API and store share.
+"""Past revisions of a cluster, read from its log: the types shared by API and store.
 
-Every change in the log holds the object that it left, so an earlier state is known where the log
-still has the change that made it. It is not known of an object that was changed or deleted since,
-and whose change before that is no longer in the log.
+Every change in the log holds the resulting object, so an object's past state is known if the log
+still has the change that created it. The state is unknown if the object was changed or deleted
+later and the change before that has been removed from the log.
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ from service.model.log.commit import Head
 
 
 class PastSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that a read of an earlier revision is about."""
+    """The objects to read at a past revision."""
 
     kind: str | None
-    """Their kind, or None for all kinds."""
+    """The kind of the objects, or None for all kinds."""
     namespace: str | None = None
-    """Their namespace, or None for all namespaces."""
+    """The namespace of the objects, or None for all namespaces."""
     name: str | None = None
-    """The name of the only one, or None for all of them."""
+    """The name of a single object, or None for all objects."""
 
 
 class PastKey(NamedTuple):
-    """An object that existed, and the revision that had last changed it then."""
+    """An object that existed at a past revision, and the revision that had last changed it."""
 
     namespace: str
     name: str
@@ -33,47 +33,47 @@ class PastKey(NamedTuple):
 
 
 class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that existed at a revision, in the order of namespace and name."""
+    """The objects that existed at a past revision, ordered by namespace and name."""
 
     head: Head
-    """The head at the instant of the read."""
+    """The head of the log at the time of the read."""
     reach: int
-    """The revision up to which the log is gone, or is not looked at: none before it can be read."""
+    """The revision up to which the log was removed or is not searched, and thus unreadable."""
     unknown: int
-    """The number of objects whose earlier state is unknown; if it is not 0, the keys are incomplete."""
+    """The number of objects with an unknown past state; unless it is 0, the keys are incomplete."""
     keys: list[PastKey]
 
 
 class PastState(NamedTuple):
-    """An object that has changed since a revision, and its state then."""
+    """A past state of an object that has changed since."""
 
     kind: str
     namespace: str
     name: str
     revision: int | None
-    """The revision that had last changed it then, or None if it did not exist."""
+    """The revision that had last changed the object, or None if it did not exist."""
 
 
 class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that have changed since a revision."""
+    """The objects that have changed since a past revision."""
 
     head: Head
     reach: int
-    """The revision up to which the log is gone, or is not looked at."""
+    """The revision up to which the log was removed or is not searched."""
     unknown: int
-    """The number of objects whose earlier state is unknown."""
+    """The number of objects with an unknown past state."""
     states: list[PastState]
 
 
 class ReadableHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """The oldest revisions that can be read completely."""
+    """The oldest revisions that can be read in full."""
 
     head: Head
     reach: int
-    """The revision up to which the log is gone, or is not looked at."""
+    """The revision up to which the log was removed or is not searched."""
     by_kind: Mapping[str, int]
-    """The oldest readable revision of each kind for which it is later than `reach`."""
+    """The oldest readable revision of each kind for which that is later than `reach`."""
 
     def oldest_of(self, kind: str) -> int:
-        """Return the oldest revision at which all objects of a kind can be read."""
+        """Return the oldest revision at which every object of a kind can be read."""
         return self.by_kind.get(kind, self.reach)

@@ -1,4 +1,4 @@
-"""Leases of work and of nodes, and reports of replicas, by the database's clock."""
+"""Leases of work and of nodes, and reports about replicas, timed by the database's clock."""
 
 import re
 from datetime import datetime
@@ -7,19 +7,20 @@ from typing import NamedTuple
 import msgspec
 
 LEASE_SECONDS_MAX = 600
-"""No lease lasts longer: if one ends later, the database's clock was set back since it was taken."""
+"""The maximum duration of a lease, in seconds; a later end means that the database's clock was set
+back."""
 
 
 class HeldLeases(msgspec.Struct, frozen=True, kw_only=True):
-    """Leases that a holder must still have when a commit that rests on them is made."""
+    """Leases that a holder must still have when a dependent commit is made."""
 
     holder: str
     names: tuple[tuple[int, str], ...]
-    """The number of the cluster, and the name, of each."""
+    """The cluster number and the name of each lease."""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The holder of some work of a cluster, and the end of its term by the database's clock."""
+    """The holder of some work of a cluster, and when its lease ends by the database's clock."""
 
     cluster_id: int
     name: str
@@ -30,11 +31,11 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 UNREADY = re.compile(
     rb'"type":"Ready"[^}]*"status":"(False|Unknown)"|"status":"(False|Unknown)"[^}]*"type":"Ready"'
 )
-"""A pattern that finds almost only bodies of nodes whose condition Ready is not True."""
+"""A pattern that matches bodies of nodes whose condition Ready is not True, and few others."""
 
 
 class NodeReports(NamedTuple):
-    """The reporting nodes that exist, and the database's time and head at their report."""
+    """The existing nodes that sent reports, with the database's time and head at that moment."""
 
     known: frozenset[str]
     at: datetime
@@ -42,7 +43,7 @@ class NodeReports(NamedTuple):
 
 
 class NodeLeases(NamedTuple):
-    """The state of the nodes' leases at the database's time `now`."""
+    """The state of nodes' leases at the database's time `now`."""
 
     now: datetime
     any: bool
@@ -52,18 +53,18 @@ class NodeLeases(NamedTuple):
 
 
 class ReplicaState(NamedTuple):
-    """The state of a replica: two replicas with the same revision and hash are equal."""
+    """The revision and hash of a replica; replicas with equal revisions and hashes are equal."""
 
     revision: int
     hash: str
 
 
 REPORT_SECONDS_MAX = 5.0
-"""A process whose last report is older counts as dead."""
+"""The age of a process's last report, in seconds, beyond which it counts as dead."""
 
 
 class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The last report of a living process on its replica of one cluster."""
+    """The latest report of a live process about its replica of one cluster."""
 
     process: str
     cluster: str

@@ -1,4 +1,4 @@
-"""Objects and events as they are read from a store: pages, snapshots, and rows of clusters."""
+"""Results of reading a store: pages of objects and events, snapshots, and cluster rows."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -9,18 +9,18 @@ from service.model.log.commit import Head, ObjectRow
 from service.model.log.events import EventRow
 
 PAGE_BYTES_MAX = 4 * 1024 * 1024
-"""A page of objects, or of the log, ends with the entry that reaches this many bytes."""
+"""The size, in bytes, at which a page of objects or of the log ends."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """All objects of a cluster at one revision, ordered by kind, namespace and name (P13)."""
+    """All objects of a cluster at one revision, ordered by kind, namespace, and name (P13)."""
 
     head: Head
     rows: list[ObjectRow]
 
 
 class ObjectPage(msgspec.Struct, frozen=True):
-    """Some objects in the order of their keys, and the head of the same instant."""
+    """A page of objects in key order, and the log's head at the same instant."""
 
     head: Head
     rows: list[ObjectRow]
@@ -31,7 +31,7 @@ class ObjectPage(msgspec.Struct, frozen=True):
 
 
 def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
-    """Return the rows of one page: at most `limit`, and none after `PAGE_BYTES_MAX` is reached."""
+    """Return the rows of one page: at most `limit`, ending once `PAGE_BYTES_MAX` is reached."""
     taken, size = list[ObjectRow](), 0
     for row in islice(rows, limit):
         if size >= PAGE_BYTES_MAX:
@@ -42,14 +42,14 @@ def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Some events in the order of their keys, and the head of the same instant."""
+    """A page of events in key order, and the log's head at the same instant."""
 
     head: Head
     rows: list[EventRow]
 
 
 class ObjectRead(msgspec.Struct, frozen=True):
-    """One object, or None if there is none, and the head of the same instant."""
+    """One object, or None if it does not exist, and the log's head at the same instant."""
 
     head: Head
     row: ObjectRow | None
@@ -70,11 +70,11 @@ NO_OBJECTS = ClusterCounts(nodes=0, pods=0, pending=0)
 
 
 class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster; `cluster_id` is never used again, also not for the same name."""
+    """A stored cluster; its `cluster_id` is never reused, not even for the same name."""
 
     cluster_id: int
     name: str
     head: Head
     config: bytes
-    """Its configuration as JSON."""
+    """The cluster's configuration as JSON."""
     counts: ClusterCounts

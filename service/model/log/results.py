@@ -1,4 +1,4 @@
-"""The possible results of an attempt to commit."""
+"""The possible outcomes of an attempt to commit."""
 
 import msgspec
 
@@ -6,15 +6,15 @@ from service.model.log.commit import Head, IdempotencyRecord
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """The log ends, or ended, with this commit: `head` is the one that it made."""
+    """The commit is in the log; `head` is the log's head that it created."""
 
     head: Head
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """Nothing was committed, and never will be by this attempt: the log ends elsewhere.
+    """Nothing was committed, nor will be by this attempt, because the log has another head.
 
-    Read the log from the expected revision and tip on, and decide again (P9). After a fence (P4)
+    Read the log after the expected revision and tip, and decide again (P9). After a fence (P4),
     `head` may have the expected revision with another tip.
     """
 
@@ -22,25 +22,25 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class DuplicateKey(msgspec.Struct, frozen=True):
-    """Nothing was committed: some idempotency keys have an answer already, which is in `records`.
+    """Nothing was committed, because some idempotency keys already have answers, in `records`.
 
-    Answer these requests from their records, and decide the rest again (P11). `records` is empty if
-    the record was swept at that very moment: then simply try again.
+    Answer these requests from their records, and decide the others again (P11). `records` is empty
+    if the record was swept in the meantime; then try again.
     """
 
     records: tuple[IdempotencyRecord, ...]
 
 
 class NotYet(msgspec.Struct, frozen=True):
-    """Nothing was committed: by the database's clock it is not yet `not_before` (P16)."""
+    """Nothing was committed: by the database's clock, `not_before` is still in the future (P16)."""
 
     head: Head
 
 
 class LeasesEnded(msgspec.Struct, frozen=True):
-    """Nothing was committed: these holders no longer have all leases that the commit rests on.
+    """Nothing was committed: these holders lost leases that the commit depends on.
 
-    Refuse what they asked for, and decide the rest again.
+    Refuse the requests of these holders, and decide the others again.
     """
 
     holders: frozenset[str]
@@ -50,6 +50,6 @@ CommitResult = Committed | Lost | DuplicateKey | NotYet | LeasesEnded
 
 
 class Behind(msgspec.Struct, frozen=True):
-    """The worker is too far behind to decide under the lock: it has to catch up first (P6)."""
+    """The worker lags too far behind to decide under the lock, and must catch up first (P6)."""
 
     head: Head

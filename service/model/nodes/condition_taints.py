@@ -1,9 +1,9 @@
-"""The taints that a node's conditions ask for.
+"""The taints that a node's conditions require.
 
 Keys and statuses are those of `nodeConditionToTaintKeyStatusMap` in Kubernetes'
-`pkg/controller/nodelifecycle`, v1.35. A condition that a node does not have asks for nothing, and
-the taints of its keys are their owner's then. `node.kubernetes.io/unschedulable` is not among them:
-the filter NodeUnschedulable reads the field itself, by the same tolerations.
+`pkg/controller/nodelifecycle`, v1.35. An absent condition requires nothing, and taints with its key
+are then left to their owners. `node.kubernetes.io/unschedulable` is not included, because the
+NodeUnschedulable filter reads the field itself and applies the same tolerations.
 """
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from service.model.nodes.node import Node
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
-"""The key of the taint for each bad status of the condition Ready."""
+"""The taint key for each unhealthy status of the condition Ready."""
 READINESS_KEYS = frozenset(TAINT_OF.values())
 TAINT_IF_TRUE = {
     "MemoryPressure": "node.kubernetes.io/memory-pressure",
@@ -22,7 +22,7 @@ TAINT_IF_TRUE = {
     "PIDPressure": "node.kubernetes.io/pid-pressure",
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
 }
-"""The key of the taint for each other condition, which is bad if it is True."""
+"""The taint key for each other condition, which is unhealthy if True."""
 
 CONDITION_KEYS = READINESS_KEYS.union(TAINT_IF_TRUE.values())
 
@@ -35,10 +35,10 @@ def asked_keys(node: Node) -> frozenset[str]:
 
 
 def with_condition_taints(node: Node, now: str) -> tuple[Taint, ...]:
-    """Return a node's taints with those that its conditions require, without those they exclude.
+    """Return a node's taints with those that its conditions require and without those they exclude.
 
-    No taint that evicts is added: how soon a node may get it depends on all nodes of its zone. One
-    that is there follows the condition Ready.
+    No NoExecute taint is added, because its timing depends on all nodes of the zone. An existing
+    one is updated to match the condition Ready.
     """
     taints = with_readiness(node.taints, node.ready, now)
     for kind, status in node.conditions:
@@ -49,7 +49,7 @@ def with_condition_taints(node: Node, now: str) -> tuple[Taint, ...]:
 def with_readiness(
     taints: tuple[Taint, ...], ready: str, now: str, *, evicting: bool = False
 ) -> tuple[Taint, ...]:
-    """Return taints as the condition Ready requires them; `evicting` adds the taint that evicts."""
+    """Return taints as the condition Ready requires; `evicting` allows adding NoExecute."""
     own = [taint for taint in taints if taint.key in READINESS_KEYS]
     if ready == "" or (ready not in TAINT_OF and not own):
         return taints
@@ -71,7 +71,7 @@ def without_condition_taints(node: Node) -> tuple[Taint, ...]:
 def _one(
     own: list[Taint], key: str, effect: TaintEffect, now: str, *, may_add: bool
 ) -> list[Taint]:
-    """Return the one taint of this effect; another key takes over the time of the taint before."""
+    """Return the single taint with this effect; a replaced key keeps the previous taint's time."""
     before = [taint for taint in own if taint.effect == effect]
     right = [taint for taint in before if taint.key == key]
     if right:

@@ -27,16 +27,16 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def subject(self) -> Namespace:
-        """The namespace as scheduling reads it."""
+        """The parts of the namespace that scheduling reads."""
         return self.namespace_object
 
     @override
     def named(self, name: str) -> "NamespaceManifest":
-        """Return the object under another name."""
+        """Return a copy of the namespace with another name."""
         return replace(self, namespace_object=replace(self.namespace_object, name=name))
 
     def with_identity(self, uid: str, created: str) -> "NamespaceManifest":
-        """Return the namespace with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the namespace with a uid and a creation time (RFC 3339, UTC)."""
         renewed = replace(self.namespace_object, uid=uid)
         return replace(self, namespace_object=renewed, created=created)
 
@@ -44,16 +44,16 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
 def parse_namespace(
     raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
 ) -> NamespaceManifest:
-    """Parse a namespace's manifest; `name` is the one it has to have, which it takes if it has none.
+    """Parse a namespace's manifest, which must have the given name or none.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     draft = checked_draft(NAMESPACE_RULES, raw, limits, name)
     return _namespace(draft.read_metadata(), draft.other_fields())
 
 
 def load_namespace(body: bytes) -> NamespaceManifest:
-    """Read a namespace that was rendered here."""
+    """Load a namespace from a body that Moorage rendered."""
     return _namespace(*_loaded(body))
 
 

@@ -1,4 +1,4 @@
-"""Nodes and namespaces as scheduling reads them, and the fields of nodes on the wire."""
+"""Nodes and namespaces as scheduling reads them, and the wire types of nodes."""
 
 from collections.abc import Mapping
 
@@ -14,24 +14,24 @@ from service.model.core.primitives import (
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as decisions read it."""
+    """The parts of a node that scheduling decisions read."""
 
     name: str
     labels: Mapping[str, str]
     allocatable: Quantities
-    """`status.allocatable`, or `status.capacity` where that is absent."""
+    """`status.allocatable`, or `status.capacity` if absent."""
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     images: tuple[ContainerImage, ...] = ()
     uid: str = ""
     ready: str = ""
-    """The status of the condition Ready: True, False or Unknown; "" if the node has none."""
+    """The status of the condition Ready (True, False, or Unknown), or "" if the node has none."""
     conditions: tuple[tuple[str, str], ...] = ()
-    """Type and status of each other condition of the node that may ask for a taint."""
+    """The type and status of each other condition that may require a taint."""
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace as decisions read it."""
+    """The parts of a namespace that scheduling decisions read."""
 
     name: str
     labels: Mapping[str, str]

@@ -1,7 +1,8 @@
 """Manifests of nodes.
 
-The nodes of a pool differ in name and labels. What they have in common, everything after the
-metadata, is looked up by its bytes where the object is plain (`service.model.core.fast_parse`).
+Nodes of one pool usually differ only in names and labels. For plain objects
+(`service.model.core.fast_parse`), everything after the metadata is looked up by its bytes instead
+of being parsed.
 """
 
 from typing import ClassVar, TypeVar, cast
@@ -28,7 +29,7 @@ from service.model.nodes.node_rules import NODE_RULES
 from service.model.nodes.shapes import NodeShape, NodeShapes
 
 READY = "Ready"
-"""The condition that says whether a node can run pods."""
+"""The condition that reports whether a node can run pods."""
 
 T = TypeVar("T")
 
@@ -43,46 +44,46 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def subject(self) -> Node:
-        """The node as scheduling reads it."""
+        """The parts of the node that scheduling reads."""
         return self.node
 
     @override
     def named(self, name: str) -> "NodeManifest":
-        """Return the object under another name."""
+        """Return a copy of the node with another name."""
         return replace(self, node=replace(self.node, name=name))
 
     def with_identity(self, uid: str, created: str) -> "NodeManifest":
-        """Return the node with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the node with a uid and a creation time (RFC 3339, UTC)."""
         return replace(self, node=replace(self.node, uid=uid), created=created)
 
     def with_taints(self, taints: tuple[Taint, ...]) -> "NodeManifest":
-        """Return the node with these taints in place of all that it has."""
+        """Return a copy of the node with all of its taints replaced."""
         fields = self._fields()
         spec = {n: value for n, value in entries_of(fields.get("spec")).items() if n != "taints"}
         added = {"taints": list(map(msgspec.to_builtins, taints))} if taints else {}
         return self._with_fields(fields | {"spec": spec | added})
 
     def with_cordon(self, *, unschedulable: bool) -> "NodeManifest":
-        """Return the node as one that takes no new pods, or takes them again."""
+        """Return a copy of the node that is cordoned or uncordoned."""
         fields = self._fields()
         spec = {n: e for n, e in entries_of(fields.get("spec")).items() if n != "unschedulable"}
         added = {"unschedulable": True} if unschedulable else {}
         return self._with_fields(fields | {"spec": spec | added})
 
     def with_condition(self, condition: NodeCondition) -> "NodeManifest":
-        """Return the node with a condition set in its status."""
+        """Return a copy of the node with a condition set in its status."""
         fields = self._fields()
         status = with_condition(entries_of(fields.get("status")), condition)
         return self._with_fields(fields | {"status": status})
 
     def without_condition(self, type_: str) -> "NodeManifest":
-        """Return the node without a condition."""
+        """Return a copy of the node without its condition of this type."""
         fields = self._fields()
         status = without_condition(entries_of(fields.get("status")), type_)
         return self._with_fields(fields | {"status": status})
 
     def readiness(self) -> NodeCondition | None:
-        """Return the condition Ready, or None."""
+        """The condition Ready, or None."""
         condition = _ready(entries_of(self._fields().get("status")))
         texts = {name: value for name, value in condition.items() if isinstance(value, str)}
         return msgspec.convert(texts, NodeCondition) if "status" in texts else None
@@ -105,9 +106,9 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
 def parse_node(
     raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
 ) -> NodeManifest:
-    """Parse a node's manifest; `name` is the one it has to have, which it takes if it has none.
+    """Parse a node's manifest, which must have the given name or none.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     draft = checked_draft(NODE_RULES, raw, limits, name)
     return _manifest(draft.read_metadata(), _shape(draft.other_fields()))
@@ -116,18 +117,18 @@ def parse_node(
 def parse_plain_node(
     plain: Plain, raw: bytes, shapes: NodeShapes, limits: Limits | None = None
 ) -> NodeManifest:
-    """Parse a node that looks plain; raises as `parse_node`."""
+    """Parse a node that appears to be plain; raises the errors of `parse_node`."""
     metadata, shape = plain_metadata(plain.metadata, ""), shapes.find(plain.rest)
     if metadata is not None and shape is not None:
         return _manifest(metadata, shape)
     read = parse_node(raw, limits=limits)
-    if metadata is not None:  # then it is complete, and so is the rest
+    if metadata is not None:  # then the metadata is complete, so the rest is everything else
         shapes.add(plain.rest, _shape_of(read))
     return read
 
 
 def load_node(body: bytes, shapes: NodeShapes) -> NodeManifest:
-    """Read a node that was rendered here."""
+    """Load a node from a body that Moorage rendered."""
     plain = cut(body)
     metadata = loaded_metadata(plain.metadata, "") if plain is not None else None
     if plain is None or metadata is None:
@@ -166,7 +167,7 @@ def _ready(status: Json) -> Json:
 
 
 def _others(status: Json) -> tuple[tuple[str, str], ...]:
-    """Return type and status of each other condition that may ask for a taint."""
+    """Return the type and status of each other condition that may require a taint."""
     statuses: dict[str, str] = {}
     for condition in map(entries_of, items_of(status.get("conditions"))):
         kind, state = condition.get("type"), condition.get("status")
@@ -210,5 +211,5 @@ def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
 
 
 def _convert(items: object, to: type[tuple[T, ...]]) -> tuple[T, ...]:
-    """Convert a valid list, with nulls for absent fields, to values."""
+    """Convert a valid list to a tuple of typed values, treating nulls as absent fields."""
     return msgspec.convert(without_nulls(items_of(items)), to)

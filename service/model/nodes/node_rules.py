@@ -1,4 +1,4 @@
-"""The rules of nodes and namespaces."""
+"""Validation rules of nodes and namespaces."""
 
 from service.model.core import names
 from service.model.core.kind_rules import kind_rules

@@ -11,7 +11,7 @@ NODE_SHAPE_BYTES_MAX = 8 * 1024
 
 
 class NodeShape(msgspec.Struct, frozen=True):
-    """All that the nodes of a pool share: everything but the metadata."""
+    """Everything but the metadata, which all nodes of a pool share."""
 
     rest: bytes
     allocatable: Quantities
@@ -23,20 +23,20 @@ class NodeShape(msgspec.Struct, frozen=True):
 
 
 class NodeShapes:
-    """A cache of shapes by the bytes that they were read from; the least recently used are dropped."""
+    """An LRU cache of node shapes, keyed by the bytes from which they were parsed."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
 
     def find(self, rest: bytes) -> NodeShape | None:
-        """Return the shape that is known under these bytes, or None."""
+        """Return the cached shape for these bytes, or None."""
         shape = self._known.get(rest)
         if shape is not None:
             self._known.move_to_end(rest)
         return shape
 
     def add(self, rest: bytes, shape: NodeShape) -> None:
-        """Remember a shape, unless it is too large to be shared by many nodes."""
+        """Cache a shape, unless it is too large for many nodes to share it."""
         if len(rest) > NODE_SHAPE_BYTES_MAX:
             return
         self._known[rest] = shape

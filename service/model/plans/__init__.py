@@ -1,1 +1,1 @@
-"""Plans, rollouts, and the changes that repairs consist of."""
+"""Plans, rollouts, and the changes that repairs suggest."""

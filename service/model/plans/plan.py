@@ -1,4 +1,4 @@
-"""Stored plans: their goals and progress. The server carries them out step by step."""
+"""Stored plans, which the server carries out step by step: their goals and progress."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -82,7 +82,7 @@ class KeptGoal(Strict, frozen=True, kw_only=True):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The nodes to be emptied."""
+        """The nodes to drain."""
         return () if self.nodes is None else self.nodes.names
 
 
@@ -211,7 +211,7 @@ class PlanProgress(Partial, frozen=True, kw_only=True):
 
 
 class PlanBody(Partial, frozen=True, kw_only=True):
-    """A plan beside its metadata."""
+    """The fields of a plan besides its metadata."""
 
     spec: PlanSpec
     """What it is to reach."""
@@ -220,7 +220,7 @@ class PlanBody(Partial, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is nothing left to do for it."""
+        """Whether the plan has reached a final phase."""
         return self.status.phase in ("Succeeded", "Cancelled")
 
 
@@ -260,17 +260,17 @@ _BALANCE: Mapping[str, object] = {
 }
 
 DEADLINE_SECONDS = 600
-"""How long a plan may make no progress by default, as for a Deployment."""
+"""The default time, in seconds, that a plan may make no progress, as for a Deployment."""
 
 
 class GoalFields(NamedTuple):
-    """The fields that a goal of one type takes beside `type`."""
+    """The fields, besides `type`, that a goal of one type accepts."""
 
     needed: Sequence[str] = ()
     optional: Sequence[str] = ()
 
     def has(self, name: str) -> bool:
-        """Return whether the goal takes a field."""
+        """Return whether the goal accepts a field."""
         return name in self.needed or name in self.optional
 
 
@@ -283,9 +283,9 @@ GOALS: Mapping[str, GoalFields] = {
         optional=("namespace", "selector", "objectives", "movesMax", "resource", "block")
     ),
 }
-"""The goals that plans may have whether they are kept or only made."""
+"""The fields of each type of goal, for plans that are stored and plans that are only computed."""
 _OF_KEPT_PLANS: Mapping[str, Sequence[str]] = {"Replace": ("progressDeadlineSeconds",)}
-"""What goals take besides if the plan is kept."""
+"""Additional fields of goals of stored plans."""
 
 
 def _fits_type(goal: Record, path: str, problems: Problems) -> None:
@@ -303,7 +303,7 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
 
 
 def fits_across_fields(goal: Record, path: str, problems: Problems) -> None:
-    """Check the fields of a goal together, as its type demands."""
+    """Check the fields of a goal together, according to its type."""
     if goal.get("type") == "Rebalance":
         fits_objectives(goal, path, problems)
     if goal.get("type") == "Replace":
@@ -366,7 +366,7 @@ PLAN = KindSpec(
 
 
 def ended(status: PlanProgress, phase: Phase, at: str) -> PlanProgress:
-    """Return the status of a plan that has ended."""
+    """Return the status of a plan that ends in this phase."""
     return msgspec.structs.replace(
         status, phase=phase, ended_at=at, waiting=0, waiting_pods=(), moves=()
     )

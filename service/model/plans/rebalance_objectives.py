@@ -10,16 +10,16 @@ from service.model.core.validators import Problems, Record, at, list_of, one_of,
 Objective = Literal["Violations", "Skew", "Preferences", "Spread", "Packing", "Fragmentation"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 OBJECTIVES_WANTED: tuple[Objective, ...] = ("Violations", "Skew")
-"""The objectives of a rebalance that names none."""
+"""The default objectives of a rebalance."""
 
 
 def block_amount(resource: str | None, block: str | float | None) -> int | None:
-    """Return a block's amount of its resource, in the units in which pods request it."""
+    """Return a block's amount of its resource, in the units of pod requests, or None."""
     return None if block is None or resource is None else amount(resource, parse_quantity(block))
 
 
 def fits_objectives(goal: Record, path: str, problems: Problems) -> None:
-    """Note fields about resources that no objective needs, and missing ones that one needs."""
+    """Add an error for each resource field that no objective uses, and for each missing one."""
     objectives = goal.get("objectives")
     named = objectives if isinstance(objectives, list) else []
     if "Fragmentation" in named:
@@ -45,4 +45,4 @@ MEASURED = {
     "resource": text(names.label_key),
     "block": _positive,
 }
-"""The fields of a goal that say what is measured."""
+"""The fields of a goal that define what a rebalance measures."""

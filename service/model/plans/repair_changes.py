@@ -1,4 +1,4 @@
-"""The changes that repairs of pods are made of."""
+"""The changes that a repair may suggest to make a pod fit."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from service.model.pods.pod import Toleration
 class RepairChange(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="op", omit_defaults=True
 ):
-    """Base of these changes; those of nodes and placed pods are written like the changes of a plan."""
+    """Base class of changes that a repair may suggest."""
 
 
 class DropRule(RepairChange, frozen=True, kw_only=True):
@@ -93,4 +93,4 @@ AnyRepairChange = (
     | AddNodes
     | RemovePods
 )
-"""A change of a repair."""
+"""Any change that a repair may suggest."""

@@ -1,21 +1,21 @@
-"""The pod template of a rolling release."""
+"""The pod template of a rollout."""
 
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.pods.pod_manifest import PodManifest, parse_pod
 from service.model.pods.template_cache import TemplateCache
 
 NAME_MAX = 253
-"""The length of a DNS subdomain."""
+"""The maximum length of a DNS subdomain, in characters."""
 
 
 def parse_template(
     raw: object, templates: TemplateCache, *, namespace: str, replicas: int
 ) -> PodManifest:
-    """Parse the template of new pods, which are named `<name>-0` and so on, in this namespace.
+    """Parse the template of a rollout's new pods, which will be named `<name>-0`, `<name>-1`, ….
 
     Raises:
-        InvalidManifest: the template is wrong, has what each pod has for itself, or its name is too
-            long; fields are named from `template` on.
+        InvalidManifest: the template is invalid, sets fields that must differ between pods, or has
+            too long a name; paths of fields begin with `template`.
     """
     try:
         template = parse_pod(raw, templates, namespace=namespace, to_place=True)
@@ -31,7 +31,8 @@ def parse_template(
         for field, is_given in own.items()
         if is_given
     ]
-    # Names may count on beyond the replicas, as a name is free only when its pod is gone.
+    # Numbers in names may exceed the replica count, as a name is only reusable once its pod is
+    # gone.
     if len(template.name) + len(str(replicas * replicas)) + 1 > NAME_MAX:
         message = f"leaves no room for the pods' numbers within {NAME_MAX} characters"
         errors.append(FieldError("template.metadata.name", message, template.name))

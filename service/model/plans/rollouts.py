@@ -1,4 +1,4 @@
-"""The bounds of a rolling release: surge and unavailability, as for Deployments."""
+"""The surge and unavailability bounds of a rollout, as for Deployments."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from service.model.core.primitives import Strict
 from service.model.core.validators import Problems, Record, Rule, at
 
 DEFAULT_AMOUNT = "25%"
-"""The default of `maxSurge` and `maxUnavailable`, as for a Deployment."""
+"""The default `maxSurge` and `maxUnavailable`, as for a Deployment."""
 
 
 class PodOwner(Strict, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class PodOwner(Strict, frozen=True, kw_only=True):
 
 
 class RolloutBounds(NamedTuple):
-    """The most pods, and the fewest available ones, between two waves."""
+    """The most pods, and the fewest available pods, that a rollout allows between two waves."""
 
     pods_max: int
     available_min: int
@@ -35,10 +35,10 @@ class RolloutBounds(NamedTuple):
 def bounds_of(
     replicas: int, max_surge: int | str | None, max_unavailable: int | str | None
 ) -> RolloutBounds:
-    """Return the bounds of a release of this many pods; None stands for the default.
+    """Return the bounds of a rollout with this many replicas; None stands for a field's default.
 
-    The source of the rounding is `ResolveFenceposts` of Kubernetes' `pkg/controller/deployment/util`: up
-    for the surge, down for what may be unavailable, and if both are nothing, one may be unavailable.
+    Rounding follows `ResolveFenceposts` in Kubernetes' `pkg/controller/deployment/util`: the surge
+    is rounded up, unavailability is rounded down, and if both are 0, one pod may be unavailable.
     """
     surge = scaled_up(_or_default(max_surge), replicas)
     unavailable = scaled_down(_or_default(max_unavailable), replicas)
@@ -52,11 +52,11 @@ def _or_default(given: int | str | None) -> int | str:
 
 
 AMOUNTS: Mapping[str, Rule] = {"maxSurge": amount, "maxUnavailable": amount_of_whole}
-"""The rules of the two fields, by their names in manifests."""
+"""The validation rules of the two fields, by their names in manifests."""
 
 
 def is_possible(goal: Record, path: str, problems: Problems) -> None:
-    """Check that the bounds let a release proceed, as Kubernetes does for Deployments."""
+    """Check that the bounds let the rollout progress, as Kubernetes does for Deployments."""
     if _is_nothing(goal.get("maxSurge")) and _is_nothing(goal.get("maxUnavailable")):
         problems.add(at(path, "maxUnavailable"), "must not be 0 if maxSurge is 0", 0)
 

@@ -1,4 +1,4 @@
-"""A pod's node affinity, spread selectors, and pod affinity terms, in slow but obvious code."""
+"""A pod's node affinity, spread selectors, and affinity terms, matched by slow but obvious code."""
 
 from collections.abc import Iterable, Iterator
 
@@ -20,7 +20,7 @@ from service.model.pods.pod import (
 def required_node_affinity_matches(
     spec: PodSpec, node_name: str, labels: Labels, *, empty_matches_all: bool = False
 ) -> bool:
-    """Return whether a node satisfies `nodeSelector` and all required node affinity."""
+    """Return whether a node satisfies the pod's `nodeSelector` and all required node affinity."""
     if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
         return False
     return all(
@@ -32,7 +32,7 @@ def required_node_affinity_matches(
 
 
 def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
-    """Yield the selectors of both required variants of node affinity."""
+    """Yield the node selectors of both required forms of node affinity."""
     node_affinity = (spec.affinity or Affinity()).node_affinity
     if node_affinity is None:
         return
@@ -44,10 +44,11 @@ def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
 
 
 def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:
-    """Return a spread constraint's selector with the pod's own value for each of its label keys.
+    """Return a spread constraint's selector, with the pod's own values for `matchLabelKeys`.
 
-    Keys that the pod lacks are ignored, a nil selector stays nil, and what is there already is not
-    added twice. `{}` with a key that the pod carries is no longer empty, and counts.
+    Keys that the pod lacks are ignored, a nil selector stays nil, and requirements already present
+    are not added again. A `{}` selector with a key that the pod has is no longer empty, so it
+    counts pods.
     """
     selector = constraint.label_selector
     if selector is None:

@@ -1,8 +1,8 @@
-"""The rules of affinities and topology spread constraints.
+"""Validation rules of affinity and topology spread constraints.
 
-Source: `pkg/apis/core/validation`, v1.35, with the variants `requiredDuringSchedulingRequired…` that
-Kubernetes never built. What a selector may say of its own `matchLabelKeys` depends on the pod's labels
-and on whether it is created: see `service.model.pods.label_keys`.
+Source: `pkg/apis/core/validation`, v1.35, plus the `requiredDuringSchedulingRequired…` forms, which
+Kubernetes never implemented. Conflicts between a selector and its `matchLabelKeys` depend on the
+pod's labels and on whether the pod is being created: see `service.model.pods.label_keys`.
 """
 
 from service.model.core import names
@@ -50,7 +50,7 @@ def _own_keys(record_: Record, field: str) -> list[tuple[int, str]]:
 
 
 def mentions(selector: object, key: str) -> list[object]:
-    """Return the expressions of a selector about a key, with its `matchLabels` pair as one."""
+    """Return a selector's expressions about a key, including its `matchLabels` entry, if any."""
     entries = entries_of(selector)
     labels = entries_of(entries.get("matchLabels"))
     equality: list[object] = [(key, labels[key])] if key in labels else []
@@ -202,7 +202,7 @@ def _preferred_data(value: object, path: str, problems: Problems) -> None:
 
 
 def _few_data_sets(value: object, path: str, problems: Problems) -> None:
-    """Check that there are few data sets, each named once, as each is looked up for each node."""
+    """Check that data sets are few and not repeated, as each is looked up for each node."""
     entries = [entries_of(entry).get("dataSet") for entry in items_of(value)]
     most = problems.limits.data_sets_max
     if len(entries) > most:
@@ -217,7 +217,7 @@ DATA_AFFINITY = declared(DataAffinity, {"required": _required_data, "preferred":
 
 
 def _not_repeated(constraints: object, path: str, problems: Problems) -> None:
-    """Check that there is at most one constraint for each topology key and action."""
+    """Check that no two constraints have the same topology key and action."""
     seen = set()
     for index, constraint in enumerate(items_of(constraints)):
         fields = entries_of(constraint)
@@ -234,14 +234,14 @@ _CONSTRAINTS = list_of(_SPREAD_CONSTRAINT)
 
 
 def spread_constraints(value: object, path: str, problems: Problems) -> None:
-    """Return the rule for `topologySpreadConstraints` of a pod."""
+    """Check a pod's `topologySpreadConstraints`."""
     _CONSTRAINTS(value, path, problems)
     _not_repeated(value, path, problems)
     _few_fallbacks(value, path, problems)
 
 
 def _few_fallbacks(constraints: object, path: str, problems: Problems) -> None:
-    """Check that few constraints may fall back, as each multiplies what a placement has to try."""
+    """Check that few constraints may fall back, as each multiplies the attempts of a placement."""
     fallbacks = [
         index
         for index, constraint in enumerate(items_of(constraints))
@@ -254,7 +254,7 @@ def _few_fallbacks(constraints: object, path: str, problems: Problems) -> None:
 
 
 def default_spread_constraints(value: object, path: str, problems: Problems) -> None:
-    """Return the rule for the constraints of pods that have none."""
+    """Check the default constraints for pods that have none of their own."""
     spread_constraints(value, path, problems)
     for i, constraint in enumerate(map(entries_of, items_of(value))):
         if constraint.get("namespaceSelector") is not None:
@@ -269,7 +269,7 @@ def default_spread_constraints(value: object, path: str, problems: Problems) -> 
 
 
 def system_has_no_list(choice: str, constraints: str) -> RecordCheck:
-    """Check that there are no other constraints beside the built-in default ones."""
+    """Return a check that no constraints are listed if the built-in default ones are chosen."""
 
     def check(fields: Record, path: str, problems: Problems) -> None:
         if fields.get(choice) == "System" and fields.get(constraints):

@@ -1,9 +1,9 @@
-"""Rules in a pod's annotation, which are added to those of its spec or replace them.
+"""Rules in a pod's annotation, which extend or replace those of its spec.
 
-Some orchestrators make pods of a type that cannot hold Moorage's own fields. They write the same
-rules as JSON into the annotation `rules.moorage.dev/v1alpha1`. The stored pod stays as it was sent:
-annotation and spec are put together where a pod is decoded, so that no rule has to know of the
-annotation. The version is part of the key, so that the format may change.
+Some orchestrators create pods of a type that cannot hold Moorage's own fields. They can write the
+same rules as JSON into the annotation `rules.moorage.dev/v1alpha1`. The pod is stored as sent;
+annotation and spec are merged when a pod is decoded, so that rules need no knowledge of the
+annotation. The key contains the version, so that the format can change.
 """
 
 from collections.abc import Mapping
@@ -50,17 +50,17 @@ Json = dict[str, object]
 
 
 class AnnotatedRules(Strict, frozen=True, kw_only=True):
-    """What the annotation may hold: fields of a pod's spec, and what becomes of the spec's own."""
+    """The rules that the annotation may hold, and whether they replace those of the spec."""
 
     mode: Literal["Add", "Replace"] = "Add"
-    """Add: the rules come after those of the spec. Replace: a field that is here is all that counts,
-    whatever the spec has in it."""
+    """`Add` appends the rules to those of the spec. `Replace` overrides each field of the spec that
+    the annotation sets."""
     affinity: Affinity | None = None
     """Rules about nodes and about other pods."""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] | None = None
     """How evenly pods have to be spread over domains."""
     connections: tuple[PodConnection, ...] | None = None
-    """Pods that the pod talks with."""
+    """Pods that the pod communicates with."""
     data_affinity: DataAffinity | None = None
     """Rules about the data that nodes have."""
 
@@ -78,29 +78,29 @@ class RulesOrigin(Strict, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class AnnotatedSpec(PodSpec, frozen=True, kw_only=True):
-    """A spec with rules from the pod's annotation, and the annotation's value."""
+    """A spec with rules merged from the pod's annotation, and the annotation's value."""
 
     annotation: str
     rules_from: RulesOrigin
 
 
 def rules_from(spec: PodSpec) -> RulesOrigin | None:
-    """Return the annotation that rules of a spec come from, or None if all are its own."""
+    """Return the origin of the rules merged from an annotation, or None if the spec has none."""
     return spec.rules_from if isinstance(spec, AnnotatedSpec) else None
 
 
 def annotation_of(spec: PodSpec) -> str | None:
-    """Return the value of the annotation that was merged into a spec, or None."""
+    """Return the value of the annotation merged into a spec, or None."""
     return spec.annotation if isinstance(spec, AnnotatedSpec) else None
 
 
 def rules_in(annotation: str) -> Json:
-    """Return what the value of a valid annotation says, decoded."""
+    """Decode the value of a valid annotation."""
     return entries_of(without_nulls(decode_strict(annotation.encode())))
 
 
 def check_annotations(annotations: Mapping[str, str], problems: Problems) -> None:
-    """Note errors in a pod's annotation of rules, by itself."""
+    """Check a pod's annotation of rules on its own, and add its errors to `problems`."""
     for key in annotations:
         if key.startswith(RULES_PREFIX) and key != ANNOTATION:
             path = key_at("metadata.annotations", key)
@@ -111,7 +111,7 @@ def check_annotations(annotations: Mapping[str, str], problems: Problems) -> Non
 
 
 def merge_annotated(spec: Json, annotation: str) -> tuple[Json, RulesOrigin]:
-    """Return a decoded spec with the rules of a valid annotation, and which of them are from that."""
+    """Merge the rules of a valid annotation into a decoded spec; return both spec and origin."""
     sent = rules_in(annotation)
     mode: Literal["Add", "Replace"] = "Replace" if sent.get(_MODE) == "Replace" else "Add"
     rules = {name: rule for name, rule in sent.items() if name != _MODE}
@@ -122,7 +122,7 @@ def merge_annotated(spec: Json, annotation: str) -> tuple[Json, RulesOrigin]:
 
 
 def check_merged(spec: Json, annotation: str, problems: Problems) -> None:
-    """Note where a valid annotation cannot be added to a valid spec."""
+    """Add an error wherever a valid annotation cannot be merged into a valid spec."""
     sent = rules_in(annotation)
     merged, _ = merge_annotated(spec, annotation)
     if sent.get(_MODE) == "Replace":
@@ -153,7 +153,7 @@ def _required_of_nodes(fields: Json) -> Json:
 
 
 def _merged(own: object, added: object, path: str, paths: list[str]) -> object:
-    """Merge two values of one field: lists are concatenated, and objects merged field by field."""
+    """Merge two values of one field: concatenate lists, and merge objects field by field."""
     if isinstance(added, list):
         before = items_of(own)
         paths += [f"{path}[{len(before) + index}]" for index in range(len(added))]
@@ -180,7 +180,7 @@ def _check(value: str, problems: Problems) -> None:
 
 
 def _nothing_to_merge(rules: Record, path: str, problems: Problems) -> None:
-    """Refuse label keys, which are merged into selectors of the spec only."""
+    """Reject label keys, which can only be merged into selectors of the spec itself."""
     for where, term in pod_terms(entries_of(rules)):
         for field in _LABEL_KEYS:
             if term.get(field):

@@ -1,24 +1,24 @@
-"""The topology key whose domains are whole clusters, for rules over several clusters."""
+"""The topology key whose domains are whole clusters, for rules across clusters."""
 
 from collections.abc import Mapping
 
 from service.model.pods.pod import Pod, PodAffinityTerm
 
 CLUSTER_KEY = "moorage.dev/cluster"
-"""The topology key for rules over clusters; nodes need no label for it."""
+"""The topology key for rules across clusters; nodes do not need this label."""
 
 _THIS_CLUSTER = "this"
-"""The value of every node that has no such label: to the nodes of one cluster it is the same."""
+"""The value for all nodes without the label: they are all in the same cluster."""
 
 
 def topology_value(labels: Mapping[str, str], key: str) -> str | None:
-    """Return the value of a topology key for a node with these labels, or None."""
+    """Return a node's value of a topology key, given its labels, or None."""
     value = labels.get(key)
     return _THIS_CLUSTER if value is None and key == CLUSTER_KEY else value
 
 
 def counts_other_namespaces(pod: Pod) -> bool:
-    """Return whether required affinity over clusters counts pods of other namespaces."""
+    """Return whether required affinity across clusters counts pods of other namespaces."""
     affinity = pod.spec.affinity
     drawn = None if affinity is None else affinity.pod_affinity
     if drawn is None:

@@ -1,7 +1,7 @@
-"""Connections of a pod with the pods that it communicates with, and their weights.
+"""Weighted connections between a pod and the pods that it communicates with.
 
-A connection means exactly what a preferred term of pod affinity means, with a weight that may be
-greater. So it becomes such a term where a spec is decoded, and no rule has to know of connections.
+A connection is equivalent to a preferred pod affinity term, but allows a greater weight. Decoding a
+spec converts connections to such terms, so that rules need no knowledge of connections.
 """
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from service.model.pods.pod import (
 
 
 def with_connections(spec: PodSpec) -> PodSpec:
-    """Return a decoded spec with its connections as preferred terms, after those that it states."""
+    """Return a decoded spec with its connections appended as preferred affinity terms."""
     if not spec.connections:
         return spec
     affinity = spec.affinity or Affinity()
@@ -29,7 +29,7 @@ def with_connections(spec: PodSpec) -> PodSpec:
 
 
 def stated_affinity(spec: PodSpec) -> Affinity:
-    """Return the affinity of a spec without the terms that its connections became."""
+    """Return a spec's affinity without the terms that were created from its connections."""
     affinity = spec.affinity or Affinity()
     rules = affinity.pod_affinity
     if not spec.connections or rules is None:

@@ -1,8 +1,8 @@
-"""Filling in the defaults that kube-apiserver sets in a pod's spec when it is created.
+"""The defaults that kube-apiserver sets in the spec of a new pod.
 
-All functions change the decoded and validated spec that they are given; a second call changes
-nothing more. Sources: `pkg/apis/core/v1/defaults.go` and `pkg/registry/core/pod/strategy.go`, v1.35;
-`maxSkew`, `whenUnsatisfiable` and the policies have the defaults that their documentation states.
+The functions modify a decoded, validated spec in place, and are idempotent. Sources:
+`pkg/apis/core/v1/defaults.go` and `pkg/registry/core/pod/strategy.go`, v1.35; `maxSkew`,
+`whenUnsatisfiable`, and the policies get their documented defaults.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _SPREAD_DEFAULTS: Json = {
 
 
 def fill_defaults(spec: Json) -> None:
-    """Fill in everything that does not depend on the pod's labels."""
+    """Set all defaults that do not depend on the pod's labels."""
     host_network = spec.get("hostNetwork") is True
     for container in _containers(spec):
         _requests_from_limits(container)
@@ -54,7 +54,7 @@ def _host_ports(container: Json) -> None:
 
 
 def _pod_requests_from_limits(spec: Json) -> None:
-    """Set pod-level requests that are absent to the containers' sum, or else to the pod's limit."""
+    """Set absent pod-level requests to the containers' sum, or else to the pod-level limit."""
     resources = spec.get("resources")
     if not isinstance(resources, dict) or not resources.get("limits"):
         return

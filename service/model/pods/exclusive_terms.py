@@ -1,4 +1,4 @@
-"""Required anti-affinity against all pods, which admission limits and opportunity cost charges."""
+"""Required anti-affinity against all pods, which admission limits and quotas charge for."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from service.model.core.selectors import is_empty, matches
 from service.model.pods.pod import PodAffinityTerm, PodSpec
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""A label that Kubernetes gives every namespace."""
+"""The label with a namespace's name, which Kubernetes sets on every namespace."""
 
 _VARIANTS = (
     "requiredDuringSchedulingIgnoredDuringExecution",
@@ -20,9 +20,9 @@ _VARIANTS = (
 def required_terms(
     spec: PodSpec, *, reads_selectors: bool = True
 ) -> Iterator[tuple[str, PodAffinityTerm]]:
-    """Yield the terms of both required variants, each with its path.
+    """Yield the required anti-affinity terms of both forms, each with its path.
 
-    Without `reads_selectors`, they have no `namespaceSelector`.
+    If `reads_selectors` is false, each term's `namespaceSelector` is dropped.
     """
     rules = spec.affinity.pod_anti_affinity if spec.affinity else None
     if rules is None:
@@ -38,9 +38,9 @@ def required_terms(
 
 
 def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Return whether a term applies to all namespaces that can exist.
+    """Return whether a term applies to every namespace that can exist.
 
-    Every requirement excludes some sets of labels, except that a namespace has a name.
+    Any requirement excludes some namespaces, except the one that a name label exists.
     """
     selector = term.namespace_selector
     if selector is not None and is_empty(without_tautologies(selector)):
@@ -49,7 +49,7 @@ def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) 
 
 
 def without_tautologies(selector: LabelSelector) -> LabelSelector:
-    """Drop the requirements of a namespace selector that Kubernetes makes every namespace meet."""
+    """Drop the requirements of a namespace selector that every namespace in Kubernetes meets."""
     kept = tuple(
         requirement
         for requirement in selector.match_expressions or ()
@@ -61,10 +61,11 @@ def without_tautologies(selector: LabelSelector) -> LabelSelector:
 def exclusive_keys(
     spec: PodSpec, *, empty_list_means_all: bool, reads_selectors: bool = True
 ) -> tuple[str, ...]:
-    """Return the topology keys in whose domains the pod excludes all others; usually none.
+    """Return the topology keys whose domains the pod reserves for itself; usually none.
 
-    Such a term matches a pod without labels in a namespace without labels. Its selector is `{}`, or
-    one that asks for the absence of labels, which means the same if no namespace has them.
+    Such a key belongs to a required anti-affinity term that matches a pod without labels in a
+    namespace without labels other than its name. Selectors that require the absence of labels are
+    treated like `{}`.
     """
     keys = [
         term.topology_key
@@ -76,7 +77,7 @@ def exclusive_keys(
 
 
 def _reaches_anybody(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Return whether a term applies to a namespace that has no labels but its name."""
+    """Return whether a term applies to a namespace that has only its name label."""
     selector = term.namespace_selector
     if selector is not None and matches(without_tautologies(selector), {}):
         return True

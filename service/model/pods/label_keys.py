@@ -1,10 +1,10 @@
-"""Merging `matchLabelKeys` and `mismatchLabelKeys` into selectors when a pod is created.
+"""Merging of `matchLabelKeys` and `mismatchLabelKeys` into selectors when a pod is created.
 
 The keys of an affinity term become requirements of its selector, with the values of the pod's own
-labels. Like kube-apiserver this is done once: a pod that is relabelled later keeps the requirements
-that it was created with. The keys of a spread constraint are only checked; what they stand for
-follows the pod's present labels, as in kube-scheduler. Source: `pkg/registry/core/pod/strategy.go`
-and `pkg/apis/core/validation`, v1.35.
+labels. As in kube-apiserver, they are merged once: a pod that is relabeled later keeps its original
+requirements. The keys of a spread constraint are only checked; they apply to the pod's current
+labels, as in kube-scheduler. Source: `pkg/registry/core/pod/strategy.go` and
+`pkg/apis/core/validation`, v1.35.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _OPERATORS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 
 
 def label_keys(spec: Json) -> LabelKeys:
-    """Return the labels whose values decide what is merged when a pod of this spec is created."""
+    """Return the labels whose values determine the requirements merged into a new pod's spec."""
     keys: dict[str, None] = {}
     for _, term in pod_terms(spec):
         keys |= dict.fromkeys(key for _, key in _wanted(term))
@@ -38,13 +38,13 @@ def label_keys(spec: Json) -> LabelKeys:
 def merge_label_keys(
     spec: Json, labels: Mapping[str, str], stored: Json | None = None, *, elsewhere: bool = False
 ) -> None:
-    """Merge the keys into the selectors of a valid spec, which is changed.
+    """Merge the keys into the selectors of a valid spec, in place.
 
-    A pod that an API server created `elsewhere` has been merged there, perhaps with labels that it
-    no longer has. A term of the `stored` spec keeps what was merged into it.
+    A pod that an API server created `elsewhere` was merged there, possibly with labels that it no
+    longer has. Terms that are also in the `stored` spec keep the requirements merged earlier.
 
     Raises:
-        InvalidManifest: a selector contradicts what merging a key would add.
+        InvalidManifest: a selector contradicts a requirement that would be merged.
     """
     problems = Problems()
     before = dict(pod_terms(stored or {}))
@@ -54,7 +54,8 @@ def merge_label_keys(
             term["labelSelector"] = old["labelSelector"]
             continue
         if not elsewhere:
-            # As in kube-apiserver, keys that the pod lacks are not merged, so a selector may have them.
+            # As in kube-apiserver, keys that the pod lacks are not merged, so selectors may mention
+            # them.
             _check(
                 term, [key for key in _match_keys(term) if key in labels], path, labels, problems
             )
@@ -69,7 +70,7 @@ def merge_label_keys(
 def _check(
     fields: Json, keys: list[str], path: str, labels: Mapping[str, str], problems: Problems
 ) -> None:
-    """Find keys for which the selector contradicts what merging them would add."""
+    """Add an error for each key whose merged requirement would contradict the selector."""
     for key in keys:
         merged = {"key": key, "operator": "In", "values": [labels.get(key)]}
         if mentions(fields.get("labelSelector"), key) not in ([], [merged]):
@@ -98,7 +99,7 @@ def _merge(term: Json, labels: Mapping[str, str], *, elsewhere: bool) -> None:
 
 
 def _is_kept(term: Json, old: Json) -> bool:
-    """Return whether a term equals a stored one, with or without what was merged into it."""
+    """Return whether a term equals a stored one, apart from requirements merged into it."""
     if not (isinstance(term.get("labelSelector"), dict) and _wanted(term)):
         return False
     bare, merged = _split(term)
@@ -107,7 +108,7 @@ def _is_kept(term: Json, old: Json) -> bool:
 
 
 def _split(term: Json) -> tuple[object, list[Json]]:
-    """Separate a term from the requirements that merging may have added to it."""
+    """Separate a term from the requirements that merging may have added."""
     wanted = _wanted(term)
     selector = entries_of(term.get("labelSelector"))
     present = [entries_of(expression) for expression in items_of(selector.get("matchExpressions"))]
@@ -130,7 +131,7 @@ def _shape(requirement: Json) -> tuple[object, object]:
 
 
 def _wanted(term: Json) -> list[tuple[str, str]]:
-    """Return the operator and key of each requirement that is merged into a term's selector."""
+    """Return the operator and key of each requirement to merge into a term's selector."""
     return [
         (operator, key) for field, operator in _OPERATORS.items() for key in _texts(term, field)
     ]

@@ -1,4 +1,4 @@
-"""Which terms of pod affinity and anti-affinity have a `namespaceSelector`."""
+"""Access to the `namespaceSelector`s of pod affinity and anti-affinity terms."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def uses_namespace_selector(affinity: Affinity | None) -> bool:
 
 
 def namespace_selectors(spec: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the terms of a decoded spec that have one, each after the path of its selector."""
+    """Yield each term with a namespace selector in a decoded spec, after the selector's path."""
     affinity = entries_of(spec.get("affinity"))
     for side in _SIDES:
         for path, term in _decoded_terms(entries_of(affinity.get(side))):
@@ -33,7 +33,7 @@ def namespace_selectors(spec: Json) -> Iterator[tuple[str, Json]]:
 
 
 def without_namespace_selectors(spec: Json) -> Json:
-    """Drop all of them from a decoded spec, which is changed."""
+    """Remove all namespace selectors from the terms of a decoded spec, in place."""
     for _, term in namespace_selectors(spec):
         del term[_SELECTOR]
     return spec

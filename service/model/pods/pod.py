@@ -1,8 +1,8 @@
 """Pods as scheduling reads them: frozen values, valid and defaulted.
 
-Field names are Kubernetes' own in snake_case (camelCase on the wire). Fields that scheduling does
-not read are kept as bytes in the pod's manifest. All pods of one template share these values, so
-identity is a cheap key for work that is done once per template.
+Fields have their Kubernetes names, in snake_case here and in camelCase on the wire. Fields that
+scheduling does not read are stored as bytes in the pod's manifest. All pods of one template share a
+spec object, so its identity is a cheap key for work done once per template.
 """
 
 from collections.abc import Mapping
@@ -259,9 +259,10 @@ class PodResourceClaim(Value, frozen=True, kw_only=True):
 
 
 class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
-    """What scheduling reads of a pod's `spec`, without `nodeName` (see `Pod.node_name`).
+    """The fields of a pod's `spec` that scheduling reads, except `nodeName` (see `Pod.node_name`).
 
-    `volumes` are those with a source that scheduling reads, and do not name claims (`Pod.claims`).
+    `volumes` has only volumes whose source scheduling reads, without the names of claims
+    (`Pod.claims`).
     """
 
     containers: tuple[Container, ...] = ()
@@ -327,10 +328,10 @@ class PodResize(Value, frozen=True, kw_only=True):
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All that decisions need of one pod. It is small, as all pods of a template share `spec`.
+    """The parts of a pod that decisions read; small, as all pods of a template share `spec`.
 
-    `node_name` is where the pod is placed, or None while it is pending. `required_node_name` is the
-    `spec.nodeName` of a pod that is still to be placed: what the NodeName filter checks.
+    `node_name` is the pod's node, or None while it is pending. `required_node_name` is the
+    `spec.nodeName` requested for a pending pod, which the NodeName filter checks.
     """
 
     namespace: str
@@ -341,35 +342,36 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     node_name: str | None = None
     required_node_name: str | None = None
     terminating: bool = False
-    """A `deletionTimestamp` is set."""
+    """Whether `deletionTimestamp` is set."""
     finished: bool = False
-    """`status.phase` is Succeeded or Failed: the pod holds nothing and counts nowhere."""
+    """Whether `status.phase` is Succeeded or Failed, so that the pod holds no resources and rules
+    ignore it."""
     resize: PodResize | None = None
     created: str = ""
-    """`creationTimestamp`, RFC 3339 in UTC, so that it sorts as a string."""
+    """`creationTimestamp`: RFC 3339 in UTC, so that it sorts as a string."""
     controller: OwnerReference | None = None
-    """The owner that manages the pod, if one does."""
+    """The owner that controls the pod, or None."""
     started: str = ""
-    """`status.startTime`, RFC 3339 in UTC, or "" until it is reported."""
+    """`status.startTime`, RFC 3339 in UTC, or "" until reported."""
     nominated_node_name: str | None = None
     """The node on which preemption makes room for the pod."""
     preempted: bool = False
     """Whether the pod has the condition DisruptionTarget with the reason PreemptionByScheduler."""
     claims: tuple[str, ...] = ()
-    """The claims that the volumes of the spec name, in their order.
+    """The names of the claims that the spec's volumes refer to, in the volumes' order.
 
-    They are not part of the spec, so that pods that differ only in their claims share one."""
+    They are stored outside the spec, so that pods that differ only in claims can share it."""
     device_claims: tuple[tuple[str, str | None], ...] = ()
-    """`status.resourceClaimStatuses`: which claim was made for each that the spec has a template for.
+    """`status.resourceClaimStatuses`: the claims created from the spec's claim templates.
 
-    None stands for a claim that turned out not to be needed."""
+    The claim's name is None if the claim turned out not to be needed."""
 
     @property
     def priority(self) -> int:
-        """`spec.priority`; a pod that states none has 0."""
+        """`spec.priority`, or 0 if absent."""
         return self.spec.priority or 0
 
     @property
     def wants_node(self) -> bool:
-        """Whether the pod is still to be placed: it has no node, is not being deleted and has not ended."""
+        """Whether the pod has no node yet, and is neither terminating nor finished."""
         return self.node_name is None and not self.terminating and not self.finished

@@ -1,7 +1,7 @@
-"""The fields of pods as they are on the wire; what scheduling reads of them is taken by hand.
+"""Wire types of pods; the fields that scheduling reads are converted by hand.
 
-Validation follows from these types, and the OpenAPI document shows them. Parts that are decoded as a
-whole are in `service.model.pods.pod`.
+Validation and the OpenAPI document are derived from these types. Parts that are decoded directly
+are in `service.model.pods.pod`.
 """
 
 from service.model.core.primitives import Strict, Value

@@ -1,6 +1,6 @@
-"""Pod groups (gangs): pods that get nodes together, or not at all.
+"""Pod groups (gangs), whose pods get nodes together or not at all.
 
-The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or that of
+Groups have the format of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or of
 Kubernetes itself (`service.model.pods.scheduling_groups`).
 """
 
@@ -12,32 +12,32 @@ import msgspec
 from service.model.core.primitives import AtLeastOne, Quantities, Strict, Value
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-"""The label that names the pod's PodGroup in its own namespace."""
+"""The pod label that names a PodGroup in the pod's namespace."""
 
 COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
-"""The API version of the groups of scheduler-plugins."""
+"""The API version of scheduler-plugins' pod groups."""
 UPSTREAM = (
     "scheduling.k8s.io/v1alpha2",
     "scheduling.k8s.io/v1alpha3",
     "scheduling.k8s.io/v1beta1",
 )
-"""The API versions of the groups of Kubernetes: of v1.36, and two of v1.37."""
+"""The API versions of Kubernetes' own pod groups: one of v1.36, and two of v1.37."""
 
 PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
 
 
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group whose members get nodes only if at least `min_member` of them do."""
+    """A pod group, whose members get nodes only if at least `min_member` of them can."""
 
     namespace: str
     name: str
     labels: Mapping[str, str]
     min_member: int = 1
-    """The number of members that must get nodes before any does; 0: each is placed by itself."""
+    """The number of members that must get nodes together; 0 places each member independently."""
     topology_key: str | None = None
-    """All members have to be on nodes that have the same value of this label."""
+    """The node label whose value must be the same for all members' nodes, or None."""
     schedule_timeout_seconds: int | None = None
-    """The seconds after which the conditions of waiting members report that the time is over."""
+    """The seconds after which the conditions of waiting members report a timeout, or None."""
     uid: str = ""
 
 
@@ -63,7 +63,7 @@ class PodGroupStatus(Value, frozen=True, kw_only=True, omit_defaults=False):
 def phase_of(
     min_member: int, *, scheduled: int, running: int, succeeded: int, failed: int
 ) -> PodGroupPhase:
-    """Return the phase for these counts, by the rules of the controller of scheduler-plugins."""
+    """Return the group's phase for these counts, by the rules of scheduler-plugins' controller."""
     if failed and failed + running + succeeded >= min_member:
         return "Failed"
     if succeeded >= min_member:
@@ -76,7 +76,7 @@ def phase_of(
 
 
 class PodGroupSpec(Strict, frozen=True, kw_only=True):
-    """How many pods get nodes together, or not at all."""
+    """The minimum number of pods that must get nodes together."""
 
     min_member: AtLeastOne | None = None
     """So many members have to be there, and to have a place, before any of them gets a node; 1 if

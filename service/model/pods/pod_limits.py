@@ -1,8 +1,8 @@
-"""Limits on what one pod may ask for in all its lists together.
+"""Limits on the rules and resources of one pod, summed over all its lists.
 
-A scheduler keeps something for each of these: counters for terms and constraints, a column of all
-nodes for each label and resource, an entry of an index for each value. Kubernetes bounds them only
-by the size of a manifest.
+Each of them costs the scheduler memory: counters for terms and constraints, a column over all nodes
+for each label and resource, and an index entry for each value. Kubernetes limits only the size of a
+manifest.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _POD_SELECTORS = ("labelSelector", "namespaceSelector", "exceptNamespaceSelector
 
 
 class _Asked:
-    """The totals of a pod's rules."""
+    """The totals of the items that a pod's spec lists."""
 
     def __init__(self, spec: Record) -> None:
         self.terms = 0
@@ -49,9 +49,9 @@ class _Asked:
         self._add_selectors(term)
 
     def _add_node_term(self, term: Record) -> None:
-        """Add a preferred term of node affinity, or the selector that nodes have to match.
+        """Add a preferred term of node affinity, or the required node selector.
 
-        The alternatives of a selector are cheap: they count by their requirements alone.
+        The terms of a node selector are cheap, so only their requirements are counted.
         """
         alternatives = items_of(term.get("nodeSelectorTerms"))
         self.terms += not alternatives
@@ -81,7 +81,7 @@ class _Asked:
             self.resources.update(entries_of(part.get("requests")), entries_of(part.get("limits")))
 
     def _add_selectors(self, rule: Record) -> None:
-        """Add the selectors of a term or constraint, and its topology key."""
+        """Add the selectors and the topology key of a term or constraint."""
         key = rule.get("topologyKey")
         if isinstance(key, str):
             self.keys.add(key)
@@ -104,7 +104,7 @@ class _Asked:
 
 
 def _listed(rules: object) -> Iterator[Record]:
-    """Yield the entries of all lists of an affinity, required and preferred."""
+    """Yield the items of all lists of an affinity, required and preferred."""
     for value in entries_of(rules).values():
         for entry in items_of(value) or [value]:
             if entries_of(entry):
@@ -112,7 +112,7 @@ def _listed(rules: object) -> Iterator[Record]:
 
 
 def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
-    """Note the limits of a pod that its spec exceeds."""
+    """Add an error for each limit that a pod's spec exceeds."""
     for field, count, name, thing in _counts(_Asked(spec)):
         most = getattr(problems.limits, name)
         if count > most:
@@ -121,14 +121,14 @@ def check_pod_limits(spec: Record, path: str, problems: Problems) -> None:
 
 
 def exceeds(spec: Record, limits: Limits) -> bool:
-    """Return whether a spec asks for more than a new pod may."""
+    """Return whether a spec exceeds the limits for a new pod."""
     problems = Problems(limits)
     check_pod_limits(spec, "spec", problems)
     return bool(problems.errors)
 
 
 def _counts(asked: _Asked) -> tuple[tuple[str, int, str, str], ...]:
-    """Return fields with how many they have of what, and the limit of that."""
+    """Return each limit as its field, the pod's total, the limit's name, and the items counted."""
     affinity, constraints, containers = "affinity", "topologySpreadConstraints", "containers"
     return (
         (affinity, asked.terms, "pod_terms_max", "affinity terms"),

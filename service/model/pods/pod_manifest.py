@@ -1,9 +1,8 @@
-"""Manifests of pods: the hot path.
+"""Manifests of pods, whose parsing is performance-critical.
 
-Most pods that arrive differ from known ones in metadata only, as compact JSON. For these the spec
-is looked up by its bytes, the metadata is checked in a few steps, and nothing else is done
-(`parse_plain_pod`). Whatever is not that simple takes the thorough way (`_read_any`), which also is
-the one that finds out what is wrong.
+Most incoming pods are compact JSON, and differ from known ones only in metadata. For them,
+`parse_plain_pod` looks up the spec by its bytes and checks the metadata in a few steps. All other
+pods are parsed in full by `_read_any`, which also reports errors.
 """
 
 from collections.abc import Mapping
@@ -86,7 +85,7 @@ _decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class PodManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A pod. `status` is its encoded status, or None."""
+    """A pod; `status` is its encoded status, or None."""
 
     kind: ClassVar[str] = "Pod"
     head: ClassVar[bytes] = head_of("Pod")
@@ -97,7 +96,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def subject(self) -> Pod:
-        """The pod as scheduling reads it."""
+        """The parts of the pod that scheduling reads."""
         return self.pod
 
     @property
@@ -115,31 +114,31 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def uid(self) -> str:
-        """`metadata.uid`; "" until the pod has one."""
+        """`metadata.uid`, or "" before one is assigned."""
         return self.pod.uid
 
     @property
     def is_in_group(self) -> bool:
-        """Whether the pod is a member of a pod group, by its label or its spec."""
+        """Whether the pod's label or spec makes it a member of a pod group."""
         return self.template.group is not None or bool(self.pod.labels.get(POD_GROUP_LABEL))
 
     @property
     @override
     def warnings(self) -> FieldWarnings:
-        """Warnings about ignored fields that do not depend on the cluster."""
+        """Warnings about ignored fields, apart from those that depend on the cluster."""
         known = self.template.warnings
         return known if self.status is None else known + warnings_in_part("status", self.status)
 
     @override
     def render(self) -> bytes:
-        """Return the whole pod as canonical JSON, without `resourceVersion`."""
+        """Render the whole pod as canonical JSON, without `resourceVersion`."""
         pod = self.pod
         members = self.metadata
         if pod.required_node_name and not pod.node_name:
             members = with_required_node(members, pod.required_node_name)
         node_name = f'"nodeName":"{pod.node_name}",' if pod.node_name else ""
         uid, created = pod.uid, self.created
-        if uid and created:  # as every pod has that is stored
+        if uid and created:  # true of every stored pod
             identity = f',"uid":"{uid}","creationTimestamp":"{created}"'
         else:
             identity = self._identity(uid)
@@ -158,15 +157,15 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return b"".join(parts)
 
     def with_identity(self, uid: str, created: str) -> "PodManifest":
-        """Return the pod with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the pod with a uid and a creation time (RFC 3339, UTC)."""
         return replace(self, pod=replace(self.pod, uid=uid, created=created), created=created)
 
     def placed(self, node_name: str) -> "PodManifest":
-        """Return the pod bound to a node."""
+        """Return a copy of the pod, bound to a node."""
         return replace(self, pod=replace(self.pod, node_name=node_name, required_node_name=None))
 
     def to_place(self) -> "PodManifest":
-        """Return the pod unbound; the node that it was on is the only one it may be placed on."""
+        """Return an unbound copy of the pod that may only be placed on its previous node."""
         pod = self.pod
         if pod.node_name is None:
             return self
@@ -174,27 +173,27 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @override
     def named(self, name: str) -> "PodManifest":
-        """Return the pod under another name, as a replica of a template."""
+        """Return a copy of the pod with another name, as a replica of a template."""
         return replace(self, pod=replace(self.pod, name=name))
 
     def with_condition(self, condition: PodCondition) -> "PodManifest":
-        """Return the pod with a condition set in its status."""
+        """Return a copy of the pod with a condition set in its status."""
         return self.with_status(with_condition(self.status_fields(), condition))
 
     def with_deletion(self, at: str) -> "PodManifest":
-        """Return the pod marked as terminating since a time (RFC 3339, UTC)."""
+        """Return a copy of the pod that is terminating since `at` (RFC 3339, UTC)."""
         members = following(fields_of(self.metadata) | {"deletionTimestamp": at})
         return replace(self, pod=replace(self.pod, terminating=True), metadata=members)
 
     def with_nomination(self, node_name: str | None) -> "PodManifest":
-        """Return the pod with another node nominated for it, or with none."""
+        """Return a copy of the pod with this nominated node, or with none."""
         if self.pod.nominated_node_name == node_name:
             return self
         fields = {k: value for k, value in self.status_fields().items() if k != _NOMINATED}
         return self.with_status(fields | {_NOMINATED: node_name} if node_name else fields)
 
     def with_device_claims(self, made: Mapping[str, str]) -> "PodManifest":
-        """Return the pod with the names of claims that were made for it, by its own names for them."""
+        """Return a copy of the pod whose status names the claims created for it."""
         fields = self.status_fields()
         known = [
             entry
@@ -205,15 +204,15 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.with_status(fields | {CLAIM_STATUSES: [*known, *new]})
 
     def status_fields(self) -> Json:
-        """Return the decoded status, empty if there is none."""
+        """Return the decoded status, or an empty object."""
         return _fields_of_status(self.status)
 
     def created_now(self, templates: TemplateCache) -> "PodManifest":
-        """Return the pod as created, with its label keys merged into its terms.
+        """Return a copy of the pod as created, with label keys merged into its terms.
 
-        A pod that has a uid already was created elsewhere, by an API server.
+        A pod that already has a uid was created elsewhere, by an API server.
 
-        Raises `InvalidManifest` as `merge_label_keys`.
+        Raises `InvalidManifest` like `merge_label_keys`.
         """
         if not self.template.label_keys:
             return self
@@ -222,9 +221,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def keeping_terms(self, stored: "PodManifest", templates: TemplateCache) -> "PodManifest":
-        """Return this update with the stored pod's terms as they were at its creation.
+        """Return this update with the terms that the stored pod got when it was created.
 
-        Raises `InvalidManifest` as `merge_label_keys`.
+        Raises `InvalidManifest` like `merge_label_keys`.
         """
         if not self.template.label_keys:
             return self
@@ -233,11 +232,11 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def updating(self, stored: "PodManifest") -> "PodManifest":
-        """Return this update with the parts of the stored pod that an update can't remove.
+        """Return this update with the parts of the stored pod that updates cannot remove.
 
-        That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
-        the update is silent, its uid, its nominated node, and that it has ended with its node. The
-        time of creation stays.
+        These are its node, `deletionTimestamp`, creation time, and the conditions that Moorage
+        wrote; and, unless the update states them, its uid, its nominated node, and its end through
+        the deletion of its node.
         """
         pod, old = self.pod, stored.pod
         updated = self.with_identity(pod.uid or old.uid, old.created or pod.created)
@@ -261,20 +260,20 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @property
     def has_ended_with_its_node(self) -> bool:
-        """Whether Moorage ended the pod because its node was deleted."""
+        """Whether Moorage marked the pod as Failed because its node was deleted."""
         return self.pod.finished and is_ended_with_its_node(self.status_fields())
 
     def reopened(self) -> "PodManifest":
-        """Return a pod that has ended with its node as if it had not."""
+        """Return a copy of the pod that no longer counts as ended with its node."""
         status = without_condition(self.status_fields(), DISRUPTION_TARGET)
         return self.with_status({n: value for n, value in status.items() if n != "phase"})
 
     def keeping_nomination(self, node_name: str) -> "PodManifest":
-        """Return this update with the nominated node of before, unless it states one."""
+        """Return this update with the previous nominated node, unless it states one."""
         return self if _NOMINATED in self.status_fields() else self.with_nomination(node_name)
 
     def same_pod(self, other: "PodManifest") -> bool:
-        """Return whether labels, rules, and the defaulted spec are the same, whatever the node."""
+        """Return whether labels, annotated rules, and defaulted specs, except nodes, are equal."""
         if self.pod.labels != other.pod.labels:
             return False
         if annotation_of(self.template.spec) != annotation_of(other.template.spec):
@@ -283,12 +282,12 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return mine == theirs or bool(_decode_object(mine) == _decode_object(theirs))
 
     def states(self, field: str) -> bool:
-        """Return whether the spec has this field, and not as null."""
+        """Return whether the spec has this field with a value other than null."""
         members = self.template.spec_json
         return field.encode() in members and _decode_object(members).get(field) is not None
 
     def with_fields(self, fields: Json, templates: TemplateCache) -> "PodManifest":
-        """Return the pod with these fields of its spec."""
+        """Return a copy of the pod with these fields set in its spec."""
         members = self.template.spec_json
         if any(b'"%b"' % name.encode() in members for name in fields):
             spec_json = encode(_decode_object(members) | fields)
@@ -298,13 +297,13 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self._with_template(template, templates)
 
     def with_spec(self, spec: Json, templates: TemplateCache) -> "PodManifest":
-        """Return the pod with another spec, decoded and valid, but for its node."""
+        """Return a copy of the pod with another decoded, valid spec, on the same node."""
         return self._with_template(templates.of(spec), templates)
 
     def amended(self, amendment: Amendment, templates: TemplateCache) -> "PodManifest":
-        """Return the pod with its spec amended.
+        """Return a copy of the pod with its spec amended.
 
-        Raises `InvalidManifest` as `TemplateCache.amended`.
+        Raises `InvalidManifest` like `TemplateCache.amended`.
         """
         return self._with_template(templates.amended(self.template, amendment), templates)
 
@@ -321,7 +320,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def reporting(self, patch: bytes, limits: Limits) -> "PodManifest":
-        """Return the pod with a merge patch (RFC 7396), a JSON object, made to its status.
+        """Apply a merge patch (RFC 7396) to the pod's status, and return the patched pod.
 
         Raises `InvalidManifest` if the patched status is not valid.
         """
@@ -329,11 +328,11 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.with_read_status(report(self.status, patch, limits))
 
     def with_status(self, status: Json) -> "PodManifest":
-        """Return the pod with another status, decoded and valid."""
+        """Return a copy of the pod with another decoded, valid status."""
         return self.with_read_status(_read_status(status))
 
     def with_read_status(self, status: "ReadStatus") -> "PodManifest":
-        """Return the pod with another status."""
+        """Return a copy of the pod with another status."""
         pod = replace(
             self.pod,
             finished=status.finished,
@@ -346,12 +345,12 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, pod=pod, status=status.encoded)
 
     def has_other_status(self, other: "PodManifest") -> bool:
-        """Return whether the two statuses differ, whatever the order of their fields."""
+        """Return whether the two statuses differ, ignoring the order of fields."""
         return _differ(self.status, other.status)
 
 
 class ReadStatus(msgspec.Struct, frozen=True):
-    """A status, encoded and as scheduling reads it."""
+    """A status in encoded form, and the parts that scheduling reads."""
 
     encoded: bytes
     finished: bool
@@ -378,12 +377,12 @@ def _fields_of_status(status: bytes | None) -> Json:
     return entries_of(msgspec.json.decode(status)) if status is not None else {}
 
 
-# Many pods report the same status and have the same stored one, so the results are cached if the
-# statuses are small.
+# Many pods report the same status over the same stored one, so results for small statuses are
+# cached.
 
 
 def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
-    """Return a client's status with conditions of the old one, or None if nothing changes."""
+    """Return a client's status with Moorage's own fields of the old one, or None if unchanged."""
     if old is None:
         return None
     return (_known_kept if _are_small(status, old) else _keep)(status, old)
@@ -430,16 +429,17 @@ def parse_pod(
     namespace: str | None = None,
     to_place: bool = False,
 ) -> PodManifest:
-    """Parse a pod's manifest, which may come from anyone.
+    """Parse a pod's manifest from an untrusted source.
 
     Args:
         raw: JSON, or decoded JSON.
-        templates: where its spec is looked up or added.
-        name: the name it has to have, which it takes if it has none.
-        namespace: the namespace it has to have; if this is None, a pod that names none is in `default`.
-        to_place: whether its `nodeName` is a wish (`Pod.required_node_name`) and not a fact.
+        templates: the cache in which the spec is looked up or added.
+        name: the required name, also used if the pod has none.
+        namespace: the required namespace; None accepts any, and defaults to `default`.
+        to_place: whether `nodeName` is a requested node (`Pod.required_node_name`), not the actual
+            one.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     plain = cut_any(raw) if isinstance(raw, bytes) else None
     manifest = parse_plain_pod(plain, templates) if plain is not None else None
@@ -452,12 +452,12 @@ def parse_pod(
 
 
 def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
-    """Read a pod that was rendered here: it is valid, defaulted and merged."""
+    """Load a pod from a body that Moorage rendered, which is valid, defaulted, and merged."""
     return _load_known(body, templates) or _load_any(body, templates)
 
 
 def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
-    """Return a pod of a known template, or None."""
+    """Load a rendered pod whose template is cached, or return None."""
     plain = cut(body)
     metadata = loaded_metadata(plain.metadata, DEFAULT_NAMESPACE) if plain is not None else None
     if plain is None or metadata is None or plain.first != SPEC:
@@ -468,7 +468,7 @@ def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
         return None
     try:
         return _manifest(metadata, *known, status=status if separator else None)
-    except msgspec.DecodeError:  # there is more after the status
+    except msgspec.DecodeError:  # other members follow the status
         return None
 
 
@@ -493,7 +493,7 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
 
 
 def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | None:
-    """Return a pod of a known template with plain metadata, or None."""
+    """Return a pod with a cached template and plain metadata, or None."""
     if plain.kind not in _OWN_KIND or plain.first != SPEC:
         return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
@@ -509,7 +509,7 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
 
 
 def _is_known_status(raw: bytes, limits: Limits) -> bool:
-    """Return whether these are the bytes of a small valid status, which many pods share."""
+    """Return whether these bytes are a small, valid status, which many pods share."""
     return len(raw) <= _STATUS_BYTES_MAX and _is_valid_status(raw, limits)
 
 
@@ -525,15 +525,16 @@ def _is_valid_status(raw: bytes, limits: Limits) -> bool:
 
 
 def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, str | None] | None:
-    """Return the known template of a spec and its `nodeName`, or None if either is not plain."""
+    """Return a spec's cached template and `nodeName`, or None if either is not plain."""
     begin = spec.find(_NODE_NAME)
     if begin < 0:
         template = templates.find(spec)
         return (template, None) if template is not None else None
     end = spec.find(b'"', begin + len(_NODE_NAME))
     name = known_name(spec[begin + len(_NODE_NAME) : end])
-    # The member and a comma are taken out; what is left has to be a known spec, and the place one
-    # between two of its members, not further down.
+    # Cut out the member and a comma: the rest must be a known spec, and the cut must lie between
+    # two
+    # of its top-level members.
     first, gap = begin == 1, begin - 1
     others = b"{" + spec[end + 2 :] if first else spec[:gap] + spec[end + 1 :]
     comma = spec[end + 1 : end + 2] if first else spec[gap:begin]
@@ -544,9 +545,9 @@ def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, 
 
 
 def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
-    """Divide a compact spec into the rest and its `nodeName`; this is fast if that comes first.
+    """Split a compact spec into its `nodeName` and the rest; fast if the name comes first.
 
-    None if the spec isn't compact or its `nodeName` is no name.
+    Return None if the spec is not compact or its `nodeName` is not a valid name.
     """
     if _NODE_NAME_KEY not in spec:
         return spec, None
@@ -555,7 +556,7 @@ def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
         if rest and not dns_subdomain(first.decode()):
             return b"{" + rest, first.decode()
     fields = _decode_object(spec)
-    if "nodeName" not in fields:  # a field of that name further down is none of ours
+    if "nodeName" not in fields:  # ignore a nested field of that name
         return spec, None
     others, node_name = split_node_name(fields)
     if encode(fields) != spec or not isinstance(node_name, str) or dns_subdomain(node_name):

@@ -1,7 +1,7 @@
-"""The rules of pods: containers, tolerations, gates, and other fields that scheduling reads.
+"""Validation rules of pods: containers, tolerations, gates, and other fields scheduling reads.
 
 Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a name, and may share a
-host port; fields that scheduling does not read are not looked at.
+host port; fields that scheduling does not read are not checked.
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ CONTAINER = declared(
 
 
 def _names_differ(spec: Record, path: str, problems: Problems) -> None:
-    """Check that no two containers or init containers have the same name."""
+    """Check that the names of all containers and init containers differ."""
     seen = set()
     for field in ("initContainers", "containers"):
         for index, container in enumerate(items_of(spec.get(field))):
@@ -136,7 +136,7 @@ def _gated_is_unplaced(spec: Record, path: str, problems: Problems) -> None:
 
 
 def _host_network_ports(spec: Record, path: str, problems: Problems) -> None:
-    """Check that in the host's network a container's ports are the host's."""
+    """Check that host ports equal container ports if the pod uses the host's network."""
     if spec.get("hostNetwork") is not True:
         return
     for field in ("initContainers", "containers"):
@@ -155,7 +155,7 @@ def _not_empty(text: str) -> str | None:
 
 
 def _names_its_claim(volume: Record, path: str, problems: Problems) -> None:
-    """Check that an ephemeral volume has a name, as its claim is named after it."""
+    """Check that an ephemeral volume has a name, from which its claim's name is derived."""
     if volume.get("ephemeral") is not None and not volume.get("name"):
         problems.add(at(path, "name"), REQUIRED)
 
@@ -300,4 +300,4 @@ STATUS = declared(
 POD_RULES = kind_rules(
     "Pod", names.dns_subdomain, namespaced=True, fields={"status": STATUS}, spec=SPEC
 )
-"""The rules of valid pods."""
+"""The validation rules of pods."""

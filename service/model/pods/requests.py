@@ -1,8 +1,8 @@
-"""The resources and host ports that a pod needs of a node.
+"""The resources and host ports that a pod requests from a node.
 
 Source: `k8s.io/component-helpers/resource` and kube-scheduler's `framework/types.go`, v1.35, with
-one deliberate difference: the score of an incoming pod honours pod-level requests, as documented.
-Sums are exact (in nanos) and rounded up once per pod.
+one deliberate difference: scores of an incoming pod honor pod-level requests, as documented. Sums
+are exact, in nanos, and rounded up once per pod.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,21 +22,21 @@ from service.model.pods.pod import (
 
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024**2
-"""The amounts that scoring assumes for containers that state none (`pkg/scheduler/util`)."""
+"""The default requests that scoring assumes for containers without any (`pkg/scheduler/util`)."""
 
 
 Nanos = dict[str, int]
-"""Resource name to exact amount in nanos."""
+"""Exact amounts in nanos, by resource name."""
 
 _DEFAULTS: Nanos = {"cpu": DEFAULT_CPU_MILLI * 10**6, "memory": DEFAULT_MEMORY_BYTES * 10**9}
 
 
 class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod's requests.
+    """A pod's requests, for filtering and for scoring.
 
-    `amounts` has every resource that the pod mentions and scheduling counts, zeros too: cpu in
-    milli, all others whole. The `nonzero_` ones are for scoring: containers that are silent about
-    cpu or memory count with a default.
+    `amounts` has every resource that the pod requests and scheduling counts, including zeros: cpu
+    in milli, all others in whole units. The `nonzero_` amounts are for scoring, with defaults for
+    containers that request no cpu or memory.
     """
 
     amounts: Mapping[str, int]
@@ -45,25 +45,25 @@ class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_requests(spec: PodSpec) -> PodRequests:
-    """Return the requests of an incoming pod, with defaults for what containers do not state."""
+    """Return the requests of an incoming pod, with defaults for containers without requests."""
     return _requests(spec, None, lambda _: _DEFAULTS)
 
 
 def placed_requests(spec: PodSpec, resize: PodResize | None) -> PodRequests:
-    """Return the requests of a placed pod, which an in-place resize under way may raise.
+    """Return the requests of a placed pod, which an in-place resize in progress may raise.
 
-    With pod-level requests only resources that are missing on both levels get the default.
+    With pod-level requests, only resources missing at both levels get the default.
     """
     return _requests(spec, resize, lambda total: _placed_defaults(spec, total))
 
 
 def exact_requests(spec: PodSpec, resize: PodResize | None = None) -> Nanos:
-    """Return the requests of a pod for every resource, not rounded: quotas charge these."""
+    """Return a pod's exact requests for every resource, as charged by quotas."""
     return _pod_total(spec, *_each_container(spec, resize))
 
 
 def exact_limits(spec: PodSpec) -> Nanos:
-    """Return the limits of a pod, not rounded; overhead is added to the limits that it has.
+    """Return a pod's exact limits, including overhead for resources that have a limit.
 
     Source: `PodLimits` of `k8s.io/component-helpers/resource`.
     """
@@ -79,7 +79,7 @@ def exact_limits(spec: PodSpec) -> Nanos:
 def _each_container(
     spec: PodSpec, resize: PodResize | None
 ) -> tuple[list[Nanos], list[tuple[Nanos, bool]]]:
-    """Return the requests of each container and init container, and which are sidecars."""
+    """Return the requests of containers and of init containers, marking those that are sidecars."""
     statuses = _statuses(resize)
     infeasible = resize is not None and resize.infeasible
     containers = [_effective(c, statuses.get(c.name), infeasible) for c in spec.containers]
@@ -111,7 +111,7 @@ def _requests(
 def container_requests(
     containers: Iterable[Container], init_containers: Iterable[Container]
 ) -> Nanos:
-    """Return the requests of all containers together, without pod-level requests and overhead."""
+    """Return the containers' total requests, without pod-level requests and overhead."""
     return _aggregate(
         [_effective(c, None, infeasible=False) for c in containers],
         [(_effective(c, None, infeasible=False), is_sidecar(c)) for c in init_containers],
@@ -119,18 +119,18 @@ def container_requests(
 
 
 def requirements(spec: PodSpec) -> object:
-    """Return all requests and limits of a pod, to compare them."""
+    """Return all requests and limits of a pod, for comparison."""
     containers = (*spec.containers, *spec.init_containers)
     return [container.resources for container in containers], spec.resources
 
 
 def is_sidecar(container: Container) -> bool:
-    """Return whether an init container keeps running alongside the others."""
+    """Return whether an init container keeps running alongside the main containers."""
     return container.restart_policy == "Always"
 
 
 def is_counted(resource: str) -> bool:
-    """Return whether kube-scheduler counts a resource; it ignores names that it does not know."""
+    """Return whether kube-scheduler counts a resource; it ignores unknown resources."""
     return (
         resource in NATIVE_RESOURCES
         or "/" in resource
@@ -139,7 +139,7 @@ def is_counted(resource: str) -> bool:
 
 
 def host_ports(spec: PodSpec) -> tuple[tuple[str, str, int], ...]:
-    """Return (ip, protocol, port) of all host ports, without those of ordinary init containers."""
+    """Return all host ports as (ip, protocol, port), without those of ordinary init containers."""
     running = (*spec.containers, *(c for c in spec.init_containers if is_sidecar(c)))
     return tuple(
         (port.host_ip or "0.0.0.0", port.protocol, port.host_port)  # noqa: S104 - the wildcard
@@ -169,9 +169,9 @@ def _statuses(resize: PodResize | None) -> dict[str, ContainerStatus]:
 
 
 def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Nanos:  # noqa: FBT001
-    """Return one container's requests: the greatest of spec, actual, and allocated during a resize.
+    """Return a container's requests: the maximum of spec, actual, and allocated during a resize.
 
-    A resize that is infeasible never happens, so the spec then does not count.
+    If the resize is infeasible, it never happens, so the spec is ignored.
     """
     if status is None:
         return _requested(container.resources)
@@ -190,7 +190,7 @@ def _sum(one: Nanos, other: Nanos) -> Nanos:
 
 
 def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]]) -> Nanos:
-    """Add up containers and sidecars; each init container runs alongside earlier sidecars."""
+    """Sum containers and sidecars; each init container runs alongside the earlier sidecars."""
     running: Nanos = {}
     for container in containers:
         running = _sum(running, container)
@@ -220,7 +220,7 @@ def _pod_level(spec: PodSpec) -> Nanos:
 
 
 def _placed_defaults(spec: PodSpec, total: Nanos) -> Nanos:
-    """Return the defaults for scoring if a placed pod's container does not state cpu or memory."""
+    """Return a placed pod's scoring defaults for resources that its containers do not request."""
     if not _pod_level(spec):
         return _DEFAULTS
     return {name: nanos for name, nanos in _DEFAULTS.items() if name not in total}

@@ -1,7 +1,7 @@
-"""Warnings about a pod's rules that can never hold, contradict each other, or have no effect.
+"""Warnings about pod rules that can never hold, contradict each other, or have no effect.
 
-They are found from the manifest alone, so they hold in every cluster. Each is certain: where this
-depends on nodes, on other pods or on the cluster's settings, there is no warning.
+Warnings are based on the manifest alone, so they apply in every cluster. There is no warning if a
+rule's effect depends on nodes, other pods, or the cluster's settings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from service.model.pods.pod import (
 )
 
 COMBINATIONS_MAX = 1_000
-"""The most combinations of node selector terms that are checked; with more, there is no warning."""
+"""The most combinations of node selector terms to check; with more, the check is skipped."""
 
 _NODE = "spec.affinity.nodeAffinity"
 _AFFINITY = "spec.affinity.podAffinity"
@@ -45,14 +45,14 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Placed(NamedTuple):
-    """A required term, and its path."""
+    """A required term and its path."""
 
     path: str
     term: PodAffinityTerm
 
 
 def warnings_of_rules(spec: PodSpec) -> Iterator[FieldWarning]:
-    """Return warnings about the rules of a valid spec that depend on nothing else."""
+    """Yield the warnings about a valid spec's rules that do not depend on the pod's labels."""
     affinity = spec.affinity or Affinity()
     yield from _of_nodes(spec, affinity.node_affinity or NodeAffinity())
     attracting = affinity.pod_affinity or PodAffinity()
@@ -70,7 +70,7 @@ def warnings_of_rules(spec: PodSpec) -> Iterator[FieldWarning]:
 
 
 def warnings_of_own_labels(spec: PodSpec, labels: Labels) -> Iterator[FieldWarning]:
-    """Return warnings about spread constraints that count other pods, but not the pod itself."""
+    """Yield a warning for each spread constraint that counts other pods, but not this one."""
     for index, constraint in enumerate(spec.topology_spread_constraints or ()):
         if _leaves_out(constraint, labels):
             message = "does not select the pod itself, so that pods like it are not spread among each other"
@@ -119,7 +119,7 @@ def _of_nodes(spec: PodSpec, rules: NodeAffinity) -> Iterator[FieldWarning]:
 
 
 def _terms_that_cannot_match(selector: NodeSelector, selected: Sequence[Requirement]) -> list[int]:
-    """Return the indices of terms that no node can satisfy; empty terms depend on the cluster."""
+    """Return the indices of terms that no node can match; empty terms depend on settings."""
     return [
         index
         for index, term in enumerate(selector.node_selector_terms)
@@ -144,9 +144,9 @@ def _about_terms(path: str, indices: Sequence[int], count: int) -> Iterator[Fiel
 def _combinations(
     selectors: Sequence[NodeSelector], selected: Sequence[Requirement]
 ) -> list[list[NodeSelectorTerm]] | None:
-    """Return combinations of one satisfiable term of each selector, or None if too many.
+    """Return all combinations of one satisfiable term per selector, or None if too many.
 
-    A term that is null or empty is left out, so that the rest of its combination stands for it.
+    Null and empty terms are omitted from their combinations.
     """
     choices = [selector.node_selector_terms for selector in selectors]
     tried = list(islice(product(*choices), COMBINATIONS_MAX + 1))
@@ -164,7 +164,7 @@ def _why_idle(
     allowed: Sequence[Sequence[NodeSelectorTerm]] | None,
     selected: Sequence[Requirement],
 ) -> str | None:
-    """Return why a preference ranks no node above another, or None if it can."""
+    """Return why a preference cannot rank any node above another, or None if it can."""
     if node_term_is_empty(preference):
         return "prefers nothing, since an empty preference matches no node"
     if not node_terms_can_match([preference], []):
@@ -181,7 +181,7 @@ def _why_idle(
 def _implies(
     terms: Sequence[NodeSelectorTerm], selected: Sequence[Requirement], preference: NodeSelectorTerm
 ) -> bool:
-    """Return whether all that a preference asks for is required word by word."""
+    """Return whether the required terms state every requirement of a preference verbatim."""
     required = [
         *selected,
         *(expression for term in terms for expression in term.match_expressions or ()),
@@ -193,7 +193,7 @@ def _implies(
 
 
 def _required(path: str, rules: PodAffinity) -> list[_Placed]:
-    """Return the required terms, first those that also hold during execution."""
+    """Return the required terms; those that also hold during execution come first."""
     lists = (
         (_EXECUTION, rules.required_during_scheduling_required_during_execution),
         (_SCHEDULING, rules.required_during_scheduling_ignored_during_execution),
@@ -236,7 +236,7 @@ def _of_preferred(path: str, rules: PodAffinity) -> Iterator[FieldWarning]:
 
 
 def _can_select(term: PodAffinityTerm) -> bool:
-    """Return whether a term selects a pod with some labels in some namespace."""
+    """Return whether a term can select any pod in any namespace."""
     if not selector_can_match(term.label_selector):
         return False
     if term.except_namespace_selector == LabelSelector():
@@ -253,7 +253,7 @@ def _repeated(required: Sequence[_Placed]) -> Iterator[FieldWarning]:
 
 
 def _contradictions(attracting: PodAffinity, repelling: PodAffinity) -> Iterator[FieldWarning]:
-    """Yield warnings about terms that attract the pod to the very pods that another term repels."""
+    """Yield a warning for each term that attracts the pod to pods that another term repels."""
     wanted = _required(_AFFINITY, attracting)
     for path, term in _required(_ANTI_AFFINITY, repelling):
         if term.max_per_domain is not None or not _can_select(term):
@@ -268,7 +268,7 @@ def _contradictions(attracting: PodAffinity, repelling: PodAffinity) -> Iterator
 
 
 def _same_scope(first: PodAffinityTerm, second: PodAffinityTerm) -> bool:
-    """Return whether two terms select the same pods and have the same topology key."""
+    """Return whether two terms select the same pods over the same topology key."""
     names = (
         "topology_key",
         "label_selector",

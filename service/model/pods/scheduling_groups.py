@@ -1,9 +1,9 @@
-"""Gangs of Kubernetes itself: the groups that pods name in their specs, and Workloads.
+"""Kubernetes' own gangs: the groups named in pod specs, and Workloads.
 
-In v1.35 a Workload of `scheduling.k8s.io/v1alpha1` lists the pod groups of an application, and a pod
-names one of them in `spec.workloadRef`. Since v1.36 a PodGroup is an object of its own
-(`scheduling.k8s.io/v1alpha2`, `v1alpha3`, `v1beta1`), which a pod names in `spec.schedulingGroup`;
-Workloads then have templates of groups only.
+In v1.35, a Workload of `scheduling.k8s.io/v1alpha1` lists an application's pod groups, and a pod
+names one of them in `spec.workloadRef`. Since v1.36, PodGroups are separate objects
+(`scheduling.k8s.io/v1alpha2`, `v1alpha3`, `v1beta1`), which pods name in `spec.schedulingGroup`,
+and Workloads only have group templates.
 
 Source: `core/v1` and `scheduling/*` of kubernetes/api, v0.35.4, v0.36.3 and July 2026 (v1beta1).
 """
@@ -34,24 +34,24 @@ from service.model.core.validators import (
 from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM
 
 WORKLOAD_GROUPS_MAX = 8
-"""The most pod groups of a Workload, as in Kubernetes."""
+"""The most pod groups per Workload, as in Kubernetes."""
 
 Json = Mapping[str, object]
 
 
 class GroupMembership(msgspec.Struct, frozen=True):
-    """The group that a pod's spec names."""
+    """The pod group that a pod's spec names."""
 
     name: str
-    """Name of a PodGroup, or of a pod group within a Workload."""
+    """The name of a PodGroup, or of a pod group within a Workload."""
     workload: str = ""
-    """Name of the Workload; "" if the group is a PodGroup."""
+    """The name of the Workload, or "" if the group is a PodGroup."""
     replica_key: str = ""
-    """The key of the replica of a Workload's pod group; each replica is a group of its own."""
+    """The replica key of a Workload's pod group; each replica forms a group of its own."""
 
     @property
     def field(self) -> str:
-        """The field of the pod that names the group."""
+        """The path of the pod field that names the group."""
         return "spec.workloadRef" if self.workload else "spec.schedulingGroup.podGroupName"
 
 
@@ -68,10 +68,10 @@ def membership_of(spec: Json) -> GroupMembership | None:
 
 
 def refuse_other_group(labels: Mapping[str, str], membership: GroupMembership) -> None:
-    """Refuse a pod whose label names another group than its spec.
+    """Reject a pod whose label names another group than its spec.
 
     Raises:
-        InvalidManifest: it does, naming the field of the spec.
+        InvalidManifest: the two differ; the error has the field of the spec.
     """
     label = labels.get(POD_GROUP_LABEL)
     if not label or (label, "") == (membership.name, membership.workload):
@@ -115,16 +115,16 @@ class PodGroupSchedulingConstraints(Partial, frozen=True, kw_only=True):
 
 
 class ScheduledGroupSpec(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a PodGroup of `scheduling.k8s.io`."""
+    """The fields of a `scheduling.k8s.io` PodGroup that scheduling reads."""
 
     scheduling_policy: PodGroupSchedulingPolicy
-    """How its members are placed."""
+    """How the group's members are placed."""
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
-    """Where they may go."""
+    """Constraints on where the members may be placed."""
 
     @property
     def topology_key(self) -> str | None:
-        """The label whose value all members' nodes must share, or None."""
+        """The node label whose value must be the same for all members' nodes, or None."""
         constraints = self.scheduling_constraints
         return constraints.topology[0].key if constraints and constraints.topology else None
 
@@ -146,13 +146,13 @@ class WorkloadSpec(Partial, frozen=True, kw_only=True):
 
 
 class WorkloadBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a Workload."""
+    """The fields of a Workload that scheduling reads."""
 
     spec: WorkloadSpec
     """The groups of an application."""
 
     def pod_group(self, name: str) -> WorkloadPodGroup | None:
-        """Return the pod group of this name, or None."""
+        """Return the pod group with this name, or None."""
         return next((group for group in self.spec.pod_groups if group.name == name), None)
 
 
@@ -172,7 +172,7 @@ _POLICY: Rule = record(
     },
     also=(_exactly_one,),
 )
-"""Any other policy is an error."""
+"""The rule for scheduling policies; unknown ones are errors."""
 
 
 def _one_constraint(constraints: Record, path: str, problems: Problems) -> None:
@@ -191,7 +191,7 @@ _CONSTRAINTS = declared(
 SCHEDULED_GROUP_SPEC = declared(
     ScheduledGroupSpec, {"schedulingPolicy": _POLICY, "schedulingConstraints": _CONSTRAINTS}
 )
-"""The rule for the `spec` of a PodGroup of `scheduling.k8s.io`."""
+"""The rule for the `spec` of a `scheduling.k8s.io` PodGroup."""
 
 
 def _has_groups(spec: Record, path: str, problems: Problems) -> None:

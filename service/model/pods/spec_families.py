@@ -1,9 +1,9 @@
-"""Specs of one owner's pods, which differ only in names: a family of specs.
+"""Families of specs: specs of one owner's pods that differ only in names.
 
-The controller of StatefulSets names the claims of each pod after it, and writes the pod's name into
-`hostname`, too, which scheduling does not read. The controller of DaemonSets writes the node's name
-into the one required term of the node affinity:
-`matchFields: [{key: metadata.name, operator: In, values: [NAME]}]`.
+The StatefulSet controller names each pod's claims after the pod, and sets `hostname` to the pod's
+name, which scheduling does not read. The DaemonSet controller writes the node's name into the only
+required term of the node affinity: `matchFields: [{key: metadata.name, operator: In, values:
+[NAME]}]`.
 """
 
 import re
@@ -25,23 +25,23 @@ _NODE_NAMED_END = b'"]}]'
 
 
 class ByteTemplate(NamedTuple):
-    """The bytes of a spec, divided around what looks like names in it.
+    """The bytes of a spec, divided at everything that looks like a name that may vary.
 
-    There is one part more than there are names.
+    There is one more part than there are names.
     """
 
     parts: tuple[bytes, ...]
     names: tuple[bytes, ...]
 
     def filled(self, names: tuple[bytes, ...]) -> bytes:
-        """Return the bytes of the spec with other names."""
+        """Return the bytes of the spec with these names filled in."""
         pieces = [self.parts[0]]
         for name, part in zip(names, self.parts[1:], strict=True):
             pieces += (name, part)
         return b"".join(pieces)
 
     def before_cut(self, at: int) -> int | None:
-        """Return where a position would be if the names were empty, or None inside a name."""
+        """Return a position as if all names were empty, or None if it lies inside a name."""
         begin = 0
         for name, part in zip(self.names, self.parts, strict=False):
             begin += len(part)
@@ -54,7 +54,7 @@ class ByteTemplate(NamedTuple):
 
 
 def known_name(text: bytes) -> str | None:
-    """Return the name of an object as a string that all pods share, or None if it is invalid."""
+    """Decode an object's name to a cached string, shared by all pods, or return None if invalid."""
     return _name(text) if len(text) <= SUBDOMAIN_LENGTH_MAX else None
 
 
@@ -65,9 +65,9 @@ def _name(text: bytes) -> str | None:
 
 
 def split_claims(spec: PodSpec) -> tuple[PodSpec, tuple[str, ...]]:
-    """Return a spec whose volumes name no claims, and the claims that they named, in their order.
+    """Split a spec into one whose volumes name no claims, and the claims' names in order.
 
-    Volumes that scheduling does not read are left out.
+    Volumes that scheduling does not read are dropped.
     """
     if not spec.volumes:
         return spec, ()
@@ -102,10 +102,10 @@ def _unnamed(volume: Volume) -> Volume:
 
 
 def cut_claim_names(spec: bytes) -> ByteTemplate | None:
-    """Divide a compact spec around the names that are written like those of claims and hosts."""
+    """Divide a compact spec at all names in the positions of claim names and host names."""
     if _CLAIM not in spec:
         return None
-    # Between two names there is what stands there and the beginning of the member.
+    # Each piece between two names is the text between them, plus the start of the next member.
     pieces = _CLAIM_NAMED.split(spec)
     parts, names = [pieces[0]], pieces[2::3]
     for begin, rest in zip(pieces[1::3], pieces[3::3], strict=True):
@@ -115,15 +115,15 @@ def cut_claim_names(spec: bytes) -> ByteTemplate | None:
 
 
 def claim_names(cut: ByteTemplate, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the names around which a spec was cut that are names of claims."""
+    """Return those names of a divided spec that are names of claims."""
     members = zip(cut.parts, names, strict=False)
     return tuple(name for part, name in members if part.endswith(_CLAIM))
 
 
 def cut_node_name(spec: bytes) -> ByteTemplate | None:
-    """Divide a compact spec around the first name that is written like the controller does.
+    """Divide a compact spec at the first node name in the form that the controller writes.
 
-    The bytes alone do not show whether this is the name in the required term.
+    The bytes alone do not show whether the name belongs to the required term.
     """
     begin = spec.find(_NODE_NAMED)
     if begin < 0:
@@ -134,13 +134,13 @@ def cut_node_name(spec: bytes) -> ByteTemplate | None:
 
 
 def names_node(spec: PodSpec) -> bool:
-    """Return whether a single required term has a single field, which is the name of a node."""
+    """Return whether the only required term has a single field, which is the name of a node."""
     fields = _required_fields(spec)
     return fields is not None and len(fields) == 1 and fields[0].operator == "In"
 
 
 def naming(spec: PodSpec, name: str) -> PodSpec:
-    """Return the spec with another node's name; `names_node` must be true for it."""
+    """Return the spec with another node name; requires `names_node(spec)`."""
     affinity = spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None
     selector = _required(spec)

@@ -10,42 +10,42 @@ from service.model.pods.pod import PodResize
 
 FINISHED = frozenset({"Succeeded", "Failed"})
 CLAIM_STATUSES = "resourceClaimStatuses"
-"""The field of a pod's status that names the claims that were made for it."""
+"""The field of a pod's status that lists the claims created for it."""
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
 DELETED_NODE_REASON = "DeletionByPodGC"
-"""The reason, in Kubernetes' words, why a pod ended whose node was deleted."""
+"""The reason, in Kubernetes' terms, for the failure of a pod whose node was deleted."""
 OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
-"""Conditions that Moorage writes; a client's update that lacks them does not remove them."""
+"""The conditions that Moorage writes; an update by a client cannot remove them."""
 
 
 def is_finished(status: Json) -> bool:
-    """Return whether a pod has run to its end and holds nothing any more."""
+    """Return whether a pod has finished and no longer holds resources."""
     return status.get("phase") in FINISHED
 
 
 def started_at(status: Json) -> str:
-    """Return the time since when the pod runs, RFC 3339 in UTC, or "" until it is reported."""
+    """Return the pod's start time, RFC 3339 in UTC, or "" until it is reported."""
     return in_utc(cast("str", status.get("startTime") or ""))
 
 
 def nominated_node(status: Json) -> str | None:
-    """Return the node on which preemption makes room for the pod, or None."""
+    """Return the node on which preemption is making room for the pod, or None."""
     return cast("str | None", status.get("nominatedNodeName")) or None
 
 
 def is_preempted(status: Json) -> bool:
-    """Return whether the pod is being evicted because preemption needs its place."""
+    """Return whether the pod is being evicted by preemption."""
     return _disruption_reason(status) == PREEMPTED_REASON
 
 
 def is_ended_with_its_node(status: Json) -> bool:
-    """Return whether Moorage ended the pod because its node was deleted."""
+    """Return whether Moorage marked the pod as Failed because its node was deleted."""
     return status.get("phase") == "Failed" and _disruption_reason(status) == DELETED_NODE_REASON
 
 
 def _disruption_reason(status: Json) -> object:
-    """Return the reason of the first condition DisruptionTarget, or None if that does not hold."""
+    """Return the reason of the first DisruptionTarget condition, or None if it is not True."""
     for condition in map(entries_of, items_of(status.get("conditions"))):
         if condition.get("type") == DISRUPTION_TARGET:
             return condition.get("reason") if condition.get("status") == "True" else None
@@ -53,7 +53,7 @@ def _disruption_reason(status: Json) -> object:
 
 
 def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
-    """Return the claim that was made for each claim template in the pod's spec."""
+    """Return the claims created from the claim templates in the pod's spec."""
     return tuple(
         [
             (cast("str", entry["name"]), cast("str | None", entry.get("resourceClaimName")))
@@ -78,7 +78,7 @@ def resize_of(status: Json) -> PodResize | None:
 
 
 def preserve_server_fields(status: Json, old_status: Json) -> Json:
-    """Return a client's status with what Moorage wrote into the stored one."""
+    """Return a client's status with the fields that Moorage wrote to the stored status."""
     kept = _keeping_conditions(status, old_status)
     made = old_status.get(CLAIM_STATUSES)
     return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept

@@ -1,11 +1,11 @@
-"""Templates: the data that all pods with the same spec share, computed once.
+"""Templates: data that all pods with the same spec share, computed once.
 
-A cache maps the bytes of a spec to its decoded, validated and defaulted form, and that to what it
-becomes for a pod that is created with certain labels. Pods of one Deployment or Job differ in
-metadata only, so nearly every pod is a hit. Lookup needs compact JSON, which is what clients in Go
-and Rust and our own renderer send; other spellings are decoded, encoded compactly and looked up as
-that. Pods of one DaemonSet name a node each, and those of one StatefulSet claims: their templates
-are made from that of the first one (`service.model.pods.spec_families`).
+A cache maps the bytes of a spec to its decoded, validated, and defaulted form, and this form to the
+merged one for a new pod's labels. Pods of one Deployment or Job differ only in metadata, so nearly
+every pod is a hit. Lookups use compact JSON, as sent by clients in Go and Rust and by Moorage's own
+renderer; other JSON is first decoded and encoded compactly. Pods of one DaemonSet each name a node,
+and pods of one StatefulSet name claims: their templates are derived from the first pod's template
+(`service.model.pods.spec_families`).
 """
 
 from collections import OrderedDict
@@ -45,13 +45,13 @@ from service.model.pods.spec_families import (
 
 CACHE_BYTES_MAX = 64 * 1024**2
 OVERHEAD_BYTES = 2 * 1024
-"""The size of a template beyond what follows from the length of its JSON."""
+"""The approximate fixed size of a template, in bytes, in addition to its JSON."""
 
 DECODED_FACTOR = 6
-"""The ratio of a template's decoded size to the bytes of its JSON."""
+"""The approximate ratio of a template's decoded size to the length of its JSON."""
 
 FAMILIES_SHARE = 8
-"""The share of a cache's bytes that is for families of specs: one part in this many."""
+"""The divisor for the share of a cache's bytes that is reserved for families of specs."""
 
 
 Labels = Mapping[str, str]
@@ -60,21 +60,22 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Amendment(Protocol, Hashable):
-    """A change that admission makes to the specs of new pods."""
+    """A change that admission makes to the specs of new pods; equal ones share templates."""
 
     def amend(self, spec: Json) -> None:
-        """Apply the change to a valid spec in place. Idempotent."""
+        """Apply the change to a valid spec, in place; must be idempotent."""
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
-    """The data that all pods with the same spec share.
+    """Data shared by all pods with the same spec.
 
-    `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
-    `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
-    `label_keys` are the labels that decide what is merged into it at a pod's creation; `warnings` are
-    about its fields that are passed over, and its rules without effect. `claims` are the claims that its volumes name, in their
-    order; `spec` does not name them. `group` is the group that it names, if any. `exceeds` is whether
-    it asks for more than a new pod may, as stored pods did before a limit was lowered.
+    `spec_json` is the whole spec as returned to clients: as sent, with defaults and merges, but
+    without `nodeName`. It is never an empty object, as a pod has at least one container.
+    `label_keys` are the labels that determine the requirements merged at a pod's creation.
+    `warnings` are about ignored fields and rules without effect. `claims` are the names of the
+    claims of its volumes, in order; `spec` does not contain them. `group` is the group that the
+    spec names, or None. `exceeds` is whether the spec exceeds a limit for new pods, as stored pods
+    may after a limit was lowered.
     """
 
     spec: PodSpec
@@ -86,12 +87,12 @@ class PodTemplate(msgspec.Struct, frozen=True):
     exceeds: bool = False
 
     def decoded(self) -> Json:
-        """Return the whole spec."""
+        """Return the whole spec, decoded."""
         return msgspec.json.decode(self.spec_json, type=Json)
 
 
 class _Entry:
-    """A template, and its merged forms for new pods, by their values of its label keys."""
+    """A template, and its merged forms for new pods, keyed by the values of its label keys."""
 
     __slots__ = ("_gaps", "created", "size", "template")
 
@@ -102,19 +103,19 @@ class _Entry:
         self.created: dict[tuple[object, ...], PodTemplate] = {}
 
     def has_gap(self, sent: bytes, at: int) -> bool:
-        """Return whether another member of the spec could begin at this place of its bytes."""
+        """Return whether another member could be inserted at this position of the spec's bytes."""
         if self._gaps is None:
             self._gaps = _gaps(sent)
         return at in self._gaps
 
 
 class _Family:
-    """The common part of specs that differ only in the node, or the claims, that they name."""
+    """The common part of specs that differ only in the names of their node or claims."""
 
     __slots__ = ("_gaps", "_group", "_spec", "_spec_json", "_warnings", "claims", "size")
 
     is_of_daemons: ClassVar[bool]
-    """Whether each member has a spec of its own, because its node is part of that."""
+    """Whether each member has its own spec, because the spec contains the node's name."""
 
     def __init__(self, template: PodTemplate, spec_json: ByteTemplate) -> None:
         self._spec = template.spec
@@ -126,17 +127,17 @@ class _Family:
         self.size = 0
 
     def has_gap(self, sent: ByteTemplate, at: int) -> bool:
-        """Return whether another member of the spec could begin at this place of its bytes."""
+        """Return whether another member could be inserted at this position of the spec's bytes."""
         if self._gaps is None:
             self._gaps = _gaps(sent.filled((b"",) * len(sent.names)))
         return sent.before_cut(at) in self._gaps
 
     def spec_json(self, names: tuple[bytes, ...]) -> bytes:
-        """Return the spec of the member that has these names, as JSON."""
+        """Return the JSON of the spec of the member with these names."""
         return self._spec_json.filled(names)
 
     def member(self, names: tuple[str, ...], spec_json: bytes) -> PodTemplate:
-        """Return the template of the member that has these names."""
+        """Return the template of the member with these names."""
         raise NotImplementedError
 
     def template(self, spec: PodSpec, spec_json: bytes, claims: tuple[str, ...]) -> PodTemplate:
@@ -158,7 +159,7 @@ class _DaemonSetFamily(_Family):
 
 
 class _StatefulSetFamily(_Family):
-    """A family whose members name claims, which are not part of the spec, so all share one."""
+    """A family whose members name claims, which are not part of the spec, so all share one spec."""
 
     __slots__ = ()
     is_of_daemons: ClassVar[bool] = False
@@ -169,9 +170,10 @@ class _StatefulSetFamily(_Family):
 
 
 class SpecFamilies:
-    """A cache of families by the bytes around the names, bounded in bytes; the oldest are dropped.
+    """A size-bounded LRU cache of spec families, keyed by the spec bytes around the per-pod names.
 
-    A member is for one pod. It is known as long as its spec is in use, and no other is dropped for it.
+    Members are held by weak references while their specs are in use, and do not count toward the
+    bound.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -179,25 +181,26 @@ class SpecFamilies:
         self._bytes = 0
         self._known: OrderedDict[tuple[bytes, ...], _Family] = OrderedDict()
         self._members: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
-        """The specs, not the templates: the engine keeps a spec as long as it has a pod of its class."""
+        """Specs instead of templates, because the engine keeps a spec as long as it has a pod of
+        its class."""
 
     @property
     def size_in_bytes(self) -> int:
-        """The bytes of all families that count toward the bound."""
+        """The total size, in bytes, of all families."""
         return self._bytes
 
     @property
     def sizes(self) -> list[int]:
-        """The bytes of each family, the least recently used first."""
+        """The size of each family in bytes, least recently used first."""
         return [family.size for family in self._known.values()]
 
     @property
     def members(self) -> int:
-        """The number of members whose own specs are still in use."""
+        """The number of family members whose own specs are in use."""
         return len(self._members)
 
     def find(self, sent: bytes, gap: int) -> PodTemplate | None:
-        """Return the template for a spec whose family is known, if its names are valid, or None."""
+        """Return the template for a spec of a known family with valid names, or None."""
         return self._find(cut_node_name(sent), gap) or self._find(cut_claim_names(sent), gap)
 
     def _find(self, cut: ByteTemplate | None, gap: int) -> PodTemplate | None:
@@ -218,7 +221,7 @@ class SpecFamilies:
         return member
 
     def add(self, sent: bytes, template: PodTemplate) -> None:
-        """Remember the family of a spec, if it has one."""
+        """Cache the family of a spec, if it belongs to one."""
         if template.label_keys:
             return
         if names_node(template.spec):
@@ -243,17 +246,17 @@ class SpecFamilies:
 
 
 def _known_names(cut: ByteTemplate) -> tuple[str, ...] | None:
-    """Return the names as strings, or None if one of them is invalid."""
+    """Return the names as strings, or None if any of them is invalid."""
     names = [known_name(name) for name in cut.names]
     valid = tuple(name for name in names if name is not None)
     return valid if len(valid) == len(names) else None
 
 
 def _is_family(family: _Family, sent: ByteTemplate) -> bool:
-    """Return whether replacing the names in a spec gives the same template as parsing that spec.
+    """Return whether replacing the names in a spec gives the same template as parsing the result.
 
-    It does not if the bytes that look like the names are something else, such as a preference, or if
-    more depends on them. No name is treated differently from others, so trying one is enough.
+    It does not if the bytes that look like names are something else, such as part of a preference,
+    or if other data depends on them. All names are treated alike, so one trial is enough.
     """
     names = tuple(b"%b%d" % (name, number) for number, name in enumerate(sent.names))
     spec = msgspec.json.decode(sent.filled(names), type=Json)
@@ -263,22 +266,22 @@ def _is_family(family: _Family, sent: ByteTemplate) -> bool:
 
 
 class TemplateCache:
-    """Templates by spec, least recently used first out, bounded in bytes."""
+    """An LRU cache of templates by spec, bounded in bytes."""
 
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.node_shapes = NodeShapes()
         families_bytes_max = bytes_max // FAMILIES_SHARE
         self.families = SpecFamilies(families_bytes_max)
-        """The families of specs that differ only in the names that they have."""
+        """The families of specs that differ only in names."""
         self._bytes_max = bytes_max - families_bytes_max
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
 
     def find(self, sent: bytes, *, gap: int = 0) -> PodTemplate | None:
-        """Return the known template for a spec as sent, without `nodeName`, or None.
+        """Return the cached template for a spec as sent, without `nodeName`, or None.
 
-        `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
+        `gap` is the position at which `nodeName` was cut out, or 0 if it came first or was absent.
         """
         entry = self._entries.get(sent)
         if entry is None:
@@ -289,11 +292,11 @@ class TemplateCache:
         return entry.template
 
     def add(self, sent: bytes, spec: Json, *, stored: bool = False) -> PodTemplate:
-        """Build the template for a valid spec, which is changed in place.
+        """Build and cache the template for a valid spec, which is modified in place.
 
-        A `stored` one may ask for more than new pods may.
+        A `stored` spec may exceed the limits for new pods.
 
-        Raises `InvalidManifest` if the pod asks for more than can be counted.
+        Raises `InvalidManifest` if the pod's requests exceed 64 bits.
         """
         fill_defaults(spec)
         spec_json = encode(spec)
@@ -307,16 +310,16 @@ class TemplateCache:
         return template
 
     def of(self, spec: Json) -> PodTemplate:
-        """Return the template for a decoded spec that is valid; the spec may be changed."""
+        """Return the template for a decoded, valid spec, which may be modified."""
         sent = encode(spec)
         return self.find(sent) or self.add(sent, spec)
 
     def created(
         self, template: PodTemplate, labels: Labels, *, elsewhere: bool = False
     ) -> PodTemplate:
-        """Return the template for a pod that is created with these labels.
+        """Return the template for a new pod with these labels.
 
-        Raises `InvalidManifest` as `merge_label_keys`.
+        Raises `InvalidManifest` like `merge_label_keys`.
         """
         if not template.label_keys:
             return template
@@ -337,7 +340,7 @@ class TemplateCache:
         """Return a template with an amendment applied.
 
         Raises:
-            InvalidManifest: it contradicts what is added to it.
+            InvalidManifest: the spec contradicts the amendment.
         """
         entry = self._entries.get(template.spec_json)
         known = entry.created.get((amendment,)) if entry is not None else None
@@ -359,15 +362,15 @@ class TemplateCache:
     def annotated(
         self, template: PodTemplate, annotation: str, *, checked: bool = False
     ) -> PodTemplate:
-        """Return the template for a pod whose annotation has rules.
+        """Return the template for a pod with rules in its annotation.
 
         Args:
-            template: what the pod's spec is without them.
-            annotation: the value of the annotation, which is valid by itself.
-            checked: whether the two are known to go together.
+            template: the template of the pod's spec without these rules.
+            annotation: the annotation's value, which is valid on its own.
+            checked: whether the two are known to be compatible.
 
         Raises:
-            InvalidManifest: they do not.
+            InvalidManifest: the two are incompatible.
         """
         entry = self._entries.get(template.spec_json)
         known = entry.created.get((annotation,)) if entry is not None else None
@@ -387,9 +390,9 @@ class TemplateCache:
         return annotated
 
     def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
-        """Return the template for a stored pod, whose terms stay as they were created.
+        """Return the template for an update of a stored pod, whose terms stay merged as they were.
 
-        Raises `InvalidManifest` as `merge_label_keys`.
+        Raises `InvalidManifest` like `merge_label_keys`.
         """
         if not template.label_keys or template.spec_json == stored.spec_json:
             return template
@@ -411,7 +414,7 @@ class TemplateCache:
 def _evict(
     known: OrderedDict[Any, _Entry] | OrderedDict[Any, _Family], size: int, size_max: int
 ) -> int:
-    """Drop the least recently used entries until the size is within a bound; return the new size."""
+    """Drop the least recently used entries until the size fits; return the new size."""
     while size > size_max and len(known) > 1:
         _, oldest = known.popitem(last=False)
         size -= oldest.size
@@ -419,12 +422,12 @@ def _evict(
 
 
 def _size(sent: bytes, template: PodTemplate) -> int:
-    """Return the approximate size in bytes of a template that was sent in this form."""
+    """Return the approximate size of a template in bytes, including the spec as sent."""
     return len(sent) + DECODED_FACTOR * len(template.spec_json) + OVERHEAD_BYTES
 
 
 def _gaps(sent: bytes) -> frozenset[int]:
-    """Return where the members of a compact object end; empty if keys are encoded otherwise."""
+    """Return where the members of a compact object end, or an empty set if keys have escapes."""
     ends, end = [], 0
     for name, value in _decode_members(sent).items():
         end += 1 + len(encode(name)) + 1 + len(bytes(value))
@@ -433,18 +436,18 @@ def _gaps(sent: bytes) -> frozenset[int]:
 
 
 def build_template(spec: Json, spec_json: bytes) -> PodTemplate:
-    """Build the template of a whole spec, which is valid and has its defaults, by decoding it."""
+    """Decode a complete, valid spec with defaults applied, and build its template."""
     decoded, claims = split_claims(msgspec.convert(without_nulls(spec), PodSpec))
     decoded = with_connections(decoded)
     _refuse_uncountable(decoded)
-    # Daemons differ in the node that they name, and share all else with the first of them.
+    # Daemons share everything but the node with the first pod of their family.
     rules = () if names_node(decoded) else warnings_of_rules(decoded)
     warnings = (*warnings_in_part("spec", spec_json), *rules)
     return PodTemplate(decoded, spec_json, label_keys(spec), warnings, claims, membership_of(spec))
 
 
 def _with_rules(template: PodTemplate, annotation: str) -> PodTemplate:
-    """Build the template of a spec with rules from an annotation; its JSON stays the spec's own."""
+    """Build the template of a spec with annotated rules; its JSON remains the spec's own."""
     spec, rules_from = merge_annotated(template.decoded(), annotation)
     fill_defaults(spec)
     decoded = build_template(spec, template.spec_json).spec
@@ -454,7 +457,7 @@ def _with_rules(template: PodTemplate, annotation: str) -> PodTemplate:
 
 
 def _refuse_uncountable(spec: PodSpec) -> None:
-    """Refuse a spec whose requests add up to more than 64 bits can hold."""
+    """Reject a spec whose total requests exceed 64 bits."""
     problems = Problems()
     for resource, amount in pod_requests(spec).amounts.items():
         if amount > INT64_MAX:
@@ -463,6 +466,6 @@ def _refuse_uncountable(spec: PodSpec) -> None:
 
 
 def split_node_name(spec: Json) -> tuple[Json, object]:
-    """Separate a spec from its `nodeName`, or None if that is absent or empty."""
+    """Split a spec into the rest and its `nodeName`, or None if that is absent or empty."""
     rest = {name: value for name, value in spec.items() if name != "nodeName"}
     return rest, spec.get("nodeName") or None

@@ -1,4 +1,4 @@
-"""The sources of a pod's volumes that scheduling reads."""
+"""The sources of pod volumes that scheduling reads."""
 
 import msgspec
 

@@ -1,7 +1,7 @@
 """Applies LimitRanges to pods: default requests and limits of containers, and their bounds.
 
 Source: `plugin/pkg/admission/limitranger`, `SetDefaults_LimitRangeItem` and the messages of both,
-v1.35. Which limit ranges are valid is in `service.model.policies.limit_rules`.
+v1.35. `service.model.policies.limit_rules` has the validation rules.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,12 +40,12 @@ class LimitRangeItem(Partial, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> Quantities:
-        """The limits of containers that state none: `max`, if there is no `default`."""
+        """The limits of containers that state none: `default`, or `max` if absent."""
         return {**(self.max or {}), **(self.default or {})}
 
     @property
     def requests(self) -> Quantities:
-        """The requests of containers that state none: `min` or the limit, if there is no other."""
+        """The requests of containers that state none: the default, else the limit, else `min`."""
         return {**(self.min or {}), **self.limits, **(self.default_request or {})}
 
 
@@ -57,7 +57,7 @@ class LimitRangeSpec(Partial, frozen=True, kw_only=True):
 
 
 class LimitRangeBody(Partial, frozen=True, kw_only=True):
-    """What admission reads of a limit range."""
+    """The fields of a limit range that admission reads."""
 
     spec: LimitRangeSpec = LimitRangeSpec()
     """What holds for the objects of the namespace."""
@@ -85,13 +85,13 @@ LIMIT_RANGE = KindSpec(
 
 
 class ContainerDefaults(msgspec.Struct, frozen=True):
-    """The requests and limits of containers that state none."""
+    """The default requests and limits for containers that state none."""
 
     limits: Stated
     requests: Stated
 
     def amend(self, spec: Json) -> None:
-        """Apply the defaults to the containers of a valid spec in place. Idempotent."""
+        """Apply the defaults to the containers of a valid spec, in place; idempotent."""
         for field in ("containers", "initContainers"):
             for entry in items_of(spec.get(field)):
                 container = entries_of(entry)
@@ -106,7 +106,7 @@ class ContainerDefaults(msgspec.Struct, frozen=True):
 
 
 def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
-    """Return the amendment that a limit range makes to containers, or None."""
+    """Return the defaults that a limit range sets on containers, or None."""
     items = [item for item in body.spec.limits if item.type == CONTAINER]
     limits = {name: sent for item in items for name, sent in item.limits.items()}
     requests = {name: sent for item in items for name, sent in item.requests.items()}
@@ -116,7 +116,7 @@ def defaults_of(body: LimitRangeBody) -> ContainerDefaults | None:
 
 
 def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
-    """Yield the bounds of a limit range that a pod exceeds, each with the pod's field."""
+    """Return an error message, with the pod's field, for each bound that a pod violates."""
     return [
         message
         for item in body.spec.limits
@@ -126,7 +126,7 @@ def violations(spec: PodSpec, body: LimitRangeBody) -> list[str]:
 
 
 def claim_violations(requests: Quantities, body: LimitRangeBody) -> list[str]:
-    """Yield the bounds of a limit range that a claim exceeds."""
+    """Return an error message for each bound that a claim violates."""
     stated = _Stated(requests)
     use = _Use(CLAIM, "spec.resources.", stated, _Stated({}))
     messages: list[str] = []
@@ -138,7 +138,7 @@ def claim_violations(requests: Quantities, body: LimitRangeBody) -> list[str]:
 
 
 class _Stated:
-    """Quantities, in nanos and as they are shown."""
+    """Quantities in nanos, and as sent."""
 
     def __init__(self, sent: Quantities) -> None:
         self.nanos = {name: parse_quantity(text) for name, text in sent.items()}
@@ -150,12 +150,12 @@ class _Use(msgspec.Struct, frozen=True):
 
     type: str
     path: str
-    """The path of the object that has requests and limits, with a dot; empty for sums of the containers'."""
+    """The path of the container's or claim's resources, with a dot; empty for sums over a pod."""
     requests: _Stated
     limits: _Stated
 
     def told(self, field: str, resource: str, message: str) -> str:
-        """Put the field before a message."""
+        """Return a message prefixed with its field."""
         where = key_at(f"{self.path}{field}s", resource) if self.path else "spec.containers"
         return f"{where}: {message}"
 
@@ -206,7 +206,7 @@ def _too_much(use: _Use, item: LimitRangeItem) -> Iterator[str]:
 
 
 def _too_large(use: _Use, item: LimitRangeItem) -> Iterator[str]:
-    """Compare what a claim requests with the maximum: a claim has no limits."""
+    """Compare a claim's requests with the maximum, as claims have no limits."""
     for name, sent in sorted((item.max or {}).items()):
         rule, bound = f"maximum {name} usage per {use.type} is {sent}", parse_quantity(sent)
         if name not in use.requests.nanos:

@@ -1,7 +1,7 @@
 """Validation of LimitRanges.
 
-Source: `ValidateLimitRange`, v1.35, which sees a limit range with the defaults that follow from its
-bounds.
+Source: `ValidateLimitRange`, v1.35, which checks a limit range after its bounds were filled in as
+defaults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ _LOWER_THAN = (
     ("defaultRequest", "max"),
     ("default", "max"),
 )
-"""Pairs of fields whose first quantity must not exceed the second one."""
+"""Pairs of fields; a quantity in the first must not exceed the one in the second."""
 
 Nanos = Mapping[str, dict[str, int]]
 
@@ -70,7 +70,7 @@ def _fields_fit_type(item: Record, path: str, problems: Problems) -> None:
 
 
 def _bounds_are_in_order(item: Record, path: str, problems: Problems) -> None:
-    """Check the order of stated bounds; defaults that follow from them are then in order, too."""
+    """Check the order of the stated bounds; defaults derived from them are then in order, too."""
     sent = {field: dict(_nanos(item, field)) for field in _QUANTITIES}
     for low, high in _LOWER_THAN:
         for resource, least in sent[low].items():
@@ -92,7 +92,7 @@ def _ratios_are_possible(sent: Nanos, path: str, problems: Problems) -> None:
 
 
 def _strict_are_equal(item: Record, sent: Nanos, path: str, problems: Problems) -> None:
-    """Check that what can't be overcommitted is requested in full by default."""
+    """Check that resources that cannot be overcommitted have equal default requests and limits."""
     limits = sent["max"] if item.get("type") == CONTAINER else {}
     for resource, limit in (limits | sent["default"]).items():
         if sent["defaultRequest"].get(resource, limit) != limit and not may_be_overcommitted(

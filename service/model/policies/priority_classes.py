@@ -1,4 +1,4 @@
-"""Priority classes, which give pods their priority when they are created."""
+"""Priority classes, which set the priority of new pods."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
 
 class PriorityClassFields(Value, frozen=True, kw_only=True):
-    """What a PriorityClass says, and an entry of the cluster's setting `priorityClasses`."""
+    """The fields of a PriorityClass, and of an entry of the cluster setting `priorityClasses`."""
 
     value: int
     """The priority of pods of this class."""
@@ -25,5 +25,5 @@ class PriorityClassEntry(
 
     @property
     def shortest(self) -> "int | PriorityClassEntry":
-        """The entry as the setting shows it: a number if it has only a value."""
+        """The entry as shown in the setting: a number if it states only a value."""
         return self.value if self == PriorityClassEntry(value=self.value) else self

@@ -1,4 +1,4 @@
-"""Resource quotas: what they limit, which pods they cover, and what a pod is charged.
+"""Resource quotas: their limits, the pods that they cover, and the charge of each pod.
 
 Source: `pkg/quota/v1/evaluator/core/pods.go`, v1.35. All amounts are in nanos.
 """
@@ -22,23 +22,23 @@ from service.model.policies.quota_spec import MatchScope
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
 COUNT_PODS = "count/pods"
-"""The resource that counts all pods, finished ones, too."""
+"""The resource that counts all pods, including finished ones."""
 
 _SHIPPED = {"CrossNamespaceAffinity": CROSS_NAMESPACE}
 _SPECIFIED = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-"""If a quota limits one of these, every container has to state how much it needs of it."""
+"""The resources that, if limited by a quota, every container must request or limit explicitly."""
 _BINARY = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
 
 
 def shipped_scope(name: str) -> str:
-    """Return the name that Kubernetes ships for a scope that was proposed under another one."""
+    """Return the final Kubernetes name of a scope, possibly given by an earlier proposed name."""
     return _SHIPPED.get(name, name)
 
 
 class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """A quota for pods that are in all its scopes; `hard` is in nanos, `sent` as the client sent it."""
+    """A quota for pods in all of its scopes; `hard` is in nanos, and `sent` is as sent."""
 
     namespace: str
     name: str
@@ -50,14 +50,14 @@ class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opportunity(self) -> frozenset[str]:
-        """The resources of opportunity cost that it limits."""
+        """The opportunity cost resources that the quota limits."""
         return OPPORTUNITY & self.hard.keys()
 
 
 class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
-    """The charge of one pod by its manifest alone, and all that scopes read of the pod.
+    """The charge of one pod, based on its manifest, and the pod's properties that scopes read.
 
-    `silent` has the resources that some containers do not state, with the names of these containers.
+    `silent` maps each resource that some containers do not state to the names of these containers.
     """
 
     amounts: Nanos
@@ -66,9 +66,9 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the pod has an `activeDeadlineSeconds`."""
     priority_class: str
     names_namespaces: bool
-    """Whether some term names or selects namespaces, even if only the pod's own."""
+    """Whether any term names or selects namespaces, even if only the pod's own."""
     empties_namespaces: bool
-    """Whether some term has an empty list of namespaces."""
+    """Whether any term has an empty list of namespaces."""
     silent: Mapping[str, tuple[str, ...]]
 
     def is_in(self, scope: MatchScope, *, empty_list_means_all: bool) -> bool:
@@ -89,7 +89,7 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
-    """Compute the charge of a pod; an in-place resize that is under way may raise it."""
+    """Compute the charge of a pod; an in-place resize in progress may raise it."""
     requests, limits = exact_requests(spec, resize), exact_limits(spec)
     terms = list(all_terms(spec.affinity or Affinity()))
     return PodCharge(
@@ -108,7 +108,7 @@ def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
 
 
 def format_amount(resource: str, nanos: int) -> str:
-    """Return an amount as text: bytes in the largest exact binary unit, else whole or milli."""
+    """Format an amount: bytes in the largest exact binary unit, others in whole units or millis."""
     whole, fraction = divmod(nanos, NANO)
     if not fraction and whole and _is_bytes(resource):
         for power, suffix in _BINARY:
@@ -134,7 +134,7 @@ def _has_class(name: str, scope: MatchScope) -> bool:
 
 
 def _named(requests: Nanos, limits: Nanos) -> Nanos:
-    """Return requests and limits under the names that quotas have for them."""
+    """Return requests and limits keyed by the resource names of quotas."""
     named: Nanos = {}
     for resource, nanos in requests.items():
         if resource in NATIVE_RESOURCES or resource.startswith("hugepages-"):
@@ -145,7 +145,7 @@ def _named(requests: Nanos, limits: Nanos) -> Nanos:
 
 
 def _silent(spec: PodSpec) -> dict[str, tuple[str, ...]]:
-    """Find resources that containers have to state and do not; a pod-level amount is enough for all."""
+    """Return the resources that containers must state but do not, nor does the pod as a whole."""
     pod_level = _own_charge(Container(resources=spec.resources))
     silent: dict[str, list[str]] = {}
     for container in (*spec.containers, *spec.init_containers):

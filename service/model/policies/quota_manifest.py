@@ -1,7 +1,7 @@
 """Manifests of resource quotas and priority classes.
 
-A quota is rendered without `status`: the replica knows what is used, and adds it to answers.
-Scopes get the names under which Kubernetes has shipped them, operators their default.
+A quota is rendered without `status`: the replica tracks usage and adds it to responses. Scopes are
+renamed to their final Kubernetes names, and operators get their default.
 """
 
 from typing import ClassVar, cast
@@ -32,7 +32,7 @@ class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
     @property
     @override
     def subject(self) -> ResourceQuota:
-        """The quota as scheduling reads it."""
+        """The parts of the quota that scheduling reads."""
         return self.quota
 
     @property
@@ -43,23 +43,23 @@ class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @override
     def named(self, name: str) -> "QuotaManifest":
-        """Return the object under another name."""
+        """Return a copy of the quota with another name."""
         return replace(self, quota=replace(self.quota, name=name))
 
     def with_identity(self, uid: str, created: str) -> "QuotaManifest":
-        """Return the quota with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the quota with a uid and a creation time (RFC 3339, UTC)."""
         return replace(self, quota=replace(self.quota, uid=uid), created=created)
 
 
 class PriorityClassManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A priority class, which is not stored as an object but as an entry of `priorityClasses`."""
+    """A priority class, which is stored as an entry of `priorityClasses`, not as an object."""
 
     kind: ClassVar[str] = "PriorityClass"
     namespace: ClassVar[str] = ""
     name: str
     priority_class: PriorityClassEntry
     warnings: FieldWarnings = ()
-    """The warnings about ignored fields."""
+    """Warnings about ignored fields."""
 
 
 def parse_quota(
@@ -69,16 +69,16 @@ def parse_quota(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> QuotaManifest:
-    """Parse a quota's manifest; name and namespace, where given, are those it has to have.
+    """Parse a quota's manifest, which must have the given name and namespace, if any.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     draft = checked_draft(QUOTA_RULES, raw, limits, name, namespace)
     return _quota(draft.read_metadata(), draft.other_fields())
 
 
 def load_quota(body: bytes) -> QuotaManifest:
-    """Read a quota that was rendered here."""
+    """Load a quota from a body that Moorage rendered."""
     fields = cast("Json", msgspec.json.decode(body))
     metadata = read_metadata(cast("Json", fields.pop("metadata")), "default")
     return _quota(metadata, {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")})
@@ -87,7 +87,7 @@ def load_quota(body: bytes) -> QuotaManifest:
 def parse_priority_class(
     raw: bytes | object, limits: Limits | None = None
 ) -> PriorityClassManifest:
-    """Parse a priority class's manifest, like `parse_quota`."""
+    """Parse a priority class's manifest; raises the errors of `parse_quota`."""
     draft = checked_draft(PRIORITY_CLASS_RULES, raw, limits)
     stated = {name: draft.fields.get(name) for name in PriorityClassEntry.__struct_encode_fields__}
     return PriorityClassManifest(
@@ -121,7 +121,7 @@ def _quota(metadata: Metadata, rest: Json) -> QuotaManifest:
 
 
 def _ship(spec: Json) -> None:
-    """Put shipped names and the default operator into a valid spec in place. Idempotent."""
+    """Set final scope names and default operators in a valid spec, in place; idempotent."""
     if scopes := items_of(spec.get("scopes")):
         spec["scopes"] = [shipped_scope(cast("str", scope)) for scope in scopes]
     for item in items_of(entries_of(spec.get("scopeSelector")).get("matchExpressions")):

@@ -1,7 +1,7 @@
-"""The rules of resource quotas and priority classes.
+"""Validation rules of resource quotas and priority classes.
 
-Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportunity.…` is
-Moorage's own.
+Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. The `opportunity.…`
+resources are specific to Moorage.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
     "system-node-critical": 2_000_001_000,
 }
 PRIORITY_MAX = 1_000_000_000
-"""The highest priority that is not the system's."""
+"""The highest priority of classes that are not built in."""
 SCOPES = (
     "BestEffort",
     "NotBestEffort",
@@ -52,7 +52,7 @@ SCOPES = (
     "CrossNamespaceAffinity",
     "CrossNamespacePodAffinity",
 )
-"""Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
+"""The names of quota scopes; the last two mean the same, and the last one is shown."""
 
 _COUNTED = frozenset(
     {
@@ -88,7 +88,7 @@ def _is_integer(resource: str) -> bool:
 
 
 def _hard(value: object, path: str, problems: Problems) -> None:
-    """Accept a map from resource to quantity."""
+    """Check a map from resources to quantities."""
     if not isinstance(value, dict):
         problems.add(path, "must be an object", value)
         return
@@ -103,7 +103,7 @@ def _hard(value: object, path: str, problems: Problems) -> None:
 
 
 def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
-    """Yield the scopes that a spec names, each with its path below `spec`."""
+    """Yield a spec's scopes, each with its path below `spec`."""
     for index, scope in enumerate(items_of(spec.get("scopes"))):
         if isinstance(scope, str):
             yield f"scopes[{index}]", scope
@@ -115,7 +115,7 @@ def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
 
 
 def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
-    """Check that scopes do not exclude each other, and apply to the limited resources."""
+    """Check that scopes do not contradict each other and apply to the limited resources."""
     scopes = list(scopes_of(spec))
     present = {scope for _, scope in scopes}
     for one, other in _CONFLICTS:
@@ -144,7 +144,7 @@ MATCH_SCOPE = declared(
     {"scopeName": one_of(*SCOPES), "values": list_of(text(names.dns_subdomain), values=True)},
     also=(_scope_fits_operator,),
 )
-"""One scope of a quota's `scopeSelector`, or of a limited resource."""
+"""The rule for one scope in a quota's `scopeSelector` or in a limited resource."""
 _SCOPE_SELECTOR = declared(QuotaScopeSelector, {"matchExpressions": list_of(MATCH_SCOPE)})
 _QUOTA_SPEC = declared(
     ResourceQuotaSpec,
@@ -154,7 +154,7 @@ _QUOTA_SPEC = declared(
 
 
 def _class_has_value(fields: Record, path: str, problems: Problems) -> None:
-    """Check the value of a priority class: fixed for built-in ones, limited for others."""
+    """Check a priority class's value: fixed for built-in classes, limited for all others."""
     name, value = entries_of(fields.get("metadata")).get("name"), fields.get("value")
     where = at(path, "value")
     if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Fields of resource quotas, and of their scopes, as they are on the wire."""
+"""Wire types of resource quotas and their scopes."""
 
 from service.model.core.primitives import Quantities, SelectorOperator, Strict, Value
 

@@ -1,4 +1,4 @@
-"""Runtime classes, and the changes that Kubernetes' admission makes to new pods that name one.
+"""Runtime classes, and the changes that Kubernetes' admission makes to pods of a class.
 
 Source: `plugin/pkg/admission/runtimeclass` and `pkg/util/tolerations`, v1.35.
 """
@@ -38,7 +38,7 @@ class RuntimeClassScheduling(Partial, frozen=True, kw_only=True):
 
 
 class RuntimeClassBody(Partial, frozen=True, kw_only=True):
-    """What admission reads of a runtime class."""
+    """The fields of a runtime class that admission reads."""
 
     handler: str
     """What the nodes call the runtime."""
@@ -76,14 +76,14 @@ RUNTIME_CLASS = KindSpec(
 
 
 class RuntimeClassMerge(msgspec.Struct, frozen=True):
-    """The fields that are merged into the pods of a class."""
+    """The fields that a runtime class merges into its pods."""
 
     overhead: tuple[tuple[str, str | int | float], ...] | None
     node_selector: tuple[tuple[str, str], ...]
     tolerations: tuple[Toleration, ...] | None
 
     def amend(self, spec: Json) -> None:
-        """Merge it into a valid spec in place. Idempotent."""
+        """Merge the fields into a valid spec, in place; idempotent."""
         if self.overhead is not None and spec.get("overhead") is None:
             spec["overhead"] = dict(self.overhead)
         if self.node_selector:
@@ -93,7 +93,7 @@ class RuntimeClassMerge(msgspec.Struct, frozen=True):
             spec["tolerations"] = _merged(own, self.tolerations)
 
     def conflict(self, spec: PodSpec) -> str | None:
-        """Return, in Kubernetes' words, why a pod that states this itself is refused, or None."""
+        """Return Kubernetes' message if the pod's own overhead or nodeSelector conflicts."""
         if spec.overhead is not None and _amounts(spec.overhead) != _amounts(self.overhead or ()):
             rule = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
             return (
@@ -112,16 +112,16 @@ class RuntimeClassMerge(msgspec.Struct, frozen=True):
 _NO_CLASS = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 WITHOUT_CLASS = RuntimeClassMerge(None, (), None)
-"""The merge for pods that name no class, which changes nothing."""
+"""The merge for pods without a runtime class, which changes nothing."""
 
 
 def read_by_runtime_class(spec: PodSpec) -> object:
-    """Return the part of a pod for which it can be refused, to compare it."""
+    """Return the part of a pod that can conflict with its runtime class, for comparison."""
     return spec.runtime_class_name, spec.overhead, spec.node_selector
 
 
 def merge_of(body: RuntimeClassBody) -> RuntimeClassMerge:
-    """Return what a class has merged into its pods."""
+    """Return the fields that a runtime class merges into its pods."""
     scheduling = body.scheduling or RuntimeClassScheduling()
     overhead = None if body.overhead is None else body.overhead.pod_fixed
     return RuntimeClassMerge(
@@ -138,7 +138,7 @@ def _amounts(
 
 
 def _merged(own: list[object], added: tuple[Toleration, ...]) -> list[object]:
-    """Merge tolerations; if one tolerates all that another one does, only the wider one stays."""
+    """Merge tolerations, dropping those that a wider one makes redundant."""
     both = [
         (toleration, msgspec.convert(without_nulls(toleration), Toleration)) for toleration in own
     ]
@@ -155,7 +155,7 @@ def _merged(own: list[object], added: tuple[Toleration, ...]) -> list[object]:
 
 
 def _tolerates_all(one: Toleration, other: Toleration) -> bool:
-    """Return whether a toleration tolerates all that another one does."""
+    """Return whether `one` tolerates everything that `other` tolerates."""
     if one == other:
         return True
     if one.key != other.key and (one.key or one.operator != "Exists"):
@@ -166,7 +166,7 @@ def _tolerates_all(one: Toleration, other: Toleration) -> bool:
 
 
 def _is_shorter(one: Toleration, other: Toleration) -> bool:
-    """Return whether a toleration of NoExecute ends before another one does."""
+    """Return whether a NoExecute toleration ends earlier than another one."""
     if one.effect != "NoExecute" or one.toleration_seconds is None:
         return False
     return other.toleration_seconds is None or other.toleration_seconds > one.toleration_seconds

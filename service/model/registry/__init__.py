@@ -1,1 +1,1 @@
-"""The kinds of objects, and reading a manifest of any kind."""
+"""The registry of kinds, and parsing of manifests of any kind."""

@@ -1,4 +1,4 @@
-"""All declared kinds: one entry makes a kind known everywhere."""
+"""The registry of declared kinds; one entry registers a kind everywhere."""
 
 from collections.abc import Mapping
 
@@ -28,17 +28,17 @@ DECLARED_KINDS: Mapping[str, KindSpec] = {
         PLAN,
     )
 }
-"""By kind, in the order in which lists of kinds show them."""
+"""The declared kinds by name, in the order in which lists of kinds show them."""
 
 EVERYBODYS = frozenset(
     {"Node", CLUSTER_KIND, *(spec.kind for spec in DECLARED_KINDS.values() if spec.is_public)}
 )
-"""The kinds whose objects every reader of a part of the cluster can see."""
+"""The kinds whose objects are visible to anyone who can read part of the cluster."""
 _NAMESPACE = "Namespace"
 
 
 def sees(visible: frozenset[str] | None, kind: str, namespace: str, name: str) -> bool:
-    """Return whether a caller who can read these namespaces, or all for None, can see an object."""
+    """Return whether a caller can see an object, given the namespaces it can read (None: all)."""
     if visible is None or kind in EVERYBODYS:
         return True
     return (name if kind == _NAMESPACE else namespace) in visible

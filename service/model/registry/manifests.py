@@ -1,11 +1,12 @@
-"""JSON manifests to objects and back.
+"""Conversion between JSON manifests and typed objects.
 
-A manifest is parsed once, on arrival: everything wrong in it is reported together, what scheduling
-reads becomes frozen values, and the rest is kept as bytes. Rendering joins those bytes; a spec is
-never encoded again. `parse_…` is for manifests from anyone, `load_…` for those rendered here.
+A manifest is parsed once, on arrival: all errors are reported together, the parts that scheduling
+reads become frozen values, and the rest is kept as bytes. Rendering joins those bytes; a spec is
+never encoded again. `parse_…` functions accept untrusted manifests; `load_…` functions only accept
+bodies that Moorage rendered.
 
 A rendered body starts with `{"apiVersion":"v1","kind":"…","metadata":{` and has no
-`resourceVersion`, which `with_resource_version` adds for an answer. In a pod's body `nodeName`
+`resourceVersion`, which `with_resource_version` adds for responses. In a pod's body, `nodeName`
 comes first in `spec`, so that the bytes after it are those of the template.
 """
 
@@ -93,15 +94,15 @@ AnyManifest: TypeAlias = (
     | PodGroupManifest
     | DeclaredManifest
 )
-"""Every kind of object that clients can store."""
+"""A manifest of any kind of object that clients can store."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
-"""Every kind of object that `apply` takes."""
+"""A manifest of any kind of object that `apply` accepts."""
 
 
 def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
     """Parse a manifest of the kind that it states.
 
-    Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or unknown.
+    Raises `MalformedJSON`, or `InvalidManifest`, with the field `kind` if it is missing or unknown.
     """
     plain = cut_any(raw) if isinstance(raw, bytes) else None
     if plain is not None and plain.kind == "Pod":
@@ -123,9 +124,9 @@ def parse_declared(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> DeclaredManifest:
-    """Parse a manifest of a declared kind; name and namespace, where given, are those it has to have.
+    """Parse a manifest of a declared kind, which must have the given name and namespace, if any.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     declared = DECLARED_KINDS[kind]
     return parse_object(declared, raw, name=name, namespace=namespace, limits=limits)
@@ -134,7 +135,8 @@ def parse_declared(
 def parse_any_declared(raw: bytes | object, templates: TemplateCache) -> DeclaredManifest:
     """Parse a manifest of any declared kind.
 
-    Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or another.
+    Raises `MalformedJSON`, or `InvalidManifest`, with the field `kind` if it is missing or not a
+    declared kind.
     """
     kind = _kind_of(raw)
     if not isinstance(kind, str) or kind not in DECLARED_KINDS:
@@ -145,9 +147,9 @@ def parse_any_declared(raw: bytes | object, templates: TemplateCache) -> Declare
 def parse_as(
     kind: str, raw: bytes | object, templates: TemplateCache, namespace: str, name: str
 ) -> AnyManifest:
-    """Parse a manifest that has to be of this kind, namespace ("" if it has none) and name.
+    """Parse a manifest with a required kind, namespace ("" if cluster-scoped), and name.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     return _STORED[kind](raw, templates, name, namespace or None)
 
@@ -155,15 +157,15 @@ def parse_as(
 def parse_new(
     kind: str, raw: bytes | object, templates: TemplateCache, namespace: str | None
 ) -> AnyManifest:
-    """Parse a manifest that has to be of this kind and namespace, and names itself.
+    """Parse a new object's manifest, which states its name, with a required kind and namespace.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     return _STORED[kind](raw, templates, None, namespace)
 
 
 def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
-    """Read an object that was rendered here; raises KeyError for a kind that has no manifest."""
+    """Load an object from a body that Moorage rendered; raises KeyError for an unknown kind."""
     if kind in DECLARED_KINDS:
         return load_object(DECLARED_KINDS[kind], body)
     return _LOADERS[kind](body, templates)
@@ -171,7 +173,8 @@ def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
 
 M = TypeVar("M")
 Parse: TypeAlias = Callable[[bytes | object, TemplateCache, str | None, str | None], M]
-"""Reads a manifest; name and namespace, where they are given, are those it has to have."""
+"""A parser of manifests, called with the manifest, the templates, and the required name and
+namespace, or None."""
 
 
 def _as_node(
@@ -228,7 +231,7 @@ _STORED: Mapping[str, Parse[AnyManifest]] = {
     **{kind: _as_kept(kind) for kind in DECLARED_KINDS},
 }
 STORED_KINDS = tuple(_STORED)
-"""The kinds of objects that clients write and that are stored, in the order in which they are shown."""
+"""The kinds of objects that clients write and that are stored, in display order."""
 _PARSERS: Mapping[str, Parse[Applicable]] = {**_STORED, "PriorityClass": _as_priority_class}
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
     "Node": lambda body, templates: load_node(body, templates.node_shapes),
@@ -240,7 +243,7 @@ _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
 
 
 def _kind_of(raw: bytes | object) -> object:
-    """Return the `kind` that an object states; if it states it twice, parsing refuses it later."""
+    """Return the `kind` that an object states; parsing rejects a repeated one later."""
     if not isinstance(raw, bytes):
         return decode_object(raw).get("kind")
     kind = decode_members(raw).get("kind")

@@ -1,1 +1,1 @@
-"""Selecting and ordering objects by fields and labels, for lists, watches, and deletions."""
+"""Selection and ordering of objects by fields and labels, for lists, watches, and deletions."""

@@ -1,4 +1,4 @@
-"""Filters of lists, watches, and deletions by labels and fields."""
+"""Label and field filters for lists, watches, and deletions."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from service.model.selection.selectable_fields import OBJECT_FIELDS, Subject
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """A field has this value as text or, if it is not `wanted`, any other."""
+    """A requirement that a field, as text, has this value or, if not `wanted`, any other value."""
 
     field: str
     value: str
@@ -18,7 +18,7 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter of objects; an empty one passes all of them."""
+    """A filter of objects by labels and fields; an empty one matches all objects."""
 
     labels: LabelSelector | None = None
     fields: tuple[FieldRequirement, ...] = ()
@@ -26,11 +26,11 @@ class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether all objects pass."""
+        """Whether the filter matches all objects."""
         return self == EVERYTHING
 
     def required(self, field: str) -> str | None:
-        """Return the only value that a field may have, or None."""
+        """Return the only value that the filter allows for a field, or None."""
         return next(
             (
                 requirement.value
@@ -41,7 +41,7 @@ class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def passes(self, manifest: Subject) -> bool:
-        """Return whether an object passes the filter."""
+        """Return whether an object matches the filter."""
         if self.labels is not None and not matches(self.labels, manifest.labels):
             return False
         for requirement in self.fields:
@@ -52,7 +52,7 @@ class ObjectFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = ObjectFilter()
-"""The filter that all objects pass."""
+"""The filter that matches all objects."""
 
 
 def _uses_namespace_selector(manifest: Subject) -> bool:

@@ -1,6 +1,6 @@
-"""Orders of lists of pods and nodes other than by name.
+"""Sort orders for lists of pods and nodes, other than by name.
 
-As with filters, what an object is ordered by is read of a manifest in memory, or of its JSON.
+As with filters, the sort value can be read from a manifest in memory or from its JSON.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from service.model.selection.selectable_fields import (
 )
 
 OrderKey: TypeAlias = tuple[str | int, str, str]
-"""A unique sort key: the value of the field, namespace, and name."""
+"""A unique sort key: the value of the field, then namespace and name."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -37,7 +37,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Ordered(msgspec.Struct, frozen=True):
-    """The parts of an object's JSON that orders read."""
+    """The parts of an object's JSON that sort orders read."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
@@ -76,33 +76,33 @@ ORDER_FIELDS: Mapping[str, _OrderField] = {
         _POD, OBJECT_FIELDS[PHASE].of_manifest, lambda o: (o.status and o.status.phase) or PENDING
     ),
 }
-"""The fields that lists can be ordered by, with the kinds that have them."""
+"""The fields by which lists can be sorted, with the kinds that have them."""
 
 _decode = msgspec.json.Decoder(_Ordered).decode
 
 
 class Order(msgspec.Struct, frozen=True):
-    """An order by a field; objects with the same value are ordered by namespace and name.
+    """A sort order by a field; objects with equal values are sorted by namespace and name.
 
-    If it is descending, the whole order is reversed.
+    If `descending` is set, the whole order is reversed.
     """
 
     field: str
     descending: bool
 
     def key_of(self, manifest: Subject) -> OrderKey:
-        """Return the sort key of an object in memory."""
+        """Return the sort key of a manifest in memory."""
         value = ORDER_FIELDS[self.field].of_manifest(manifest)
         return value, manifest.namespace, manifest.name
 
     def value_in(self, body: bytes) -> str | int:
-        """Return the sort value of an object with this body."""
+        """Return the value to sort by, read from an object's JSON."""
         return ORDER_FIELDS[self.field].of_json(_decode(body))
 
     def may_be(self, value: str | int) -> bool:
-        """Return whether a value is of the field's type."""
+        """Return whether a value has the field's type."""
         return isinstance(value, int) == (self.field == _PRIORITY)
 
     def follows(self, key: OrderKey, after: OrderKey) -> bool:
-        """Return whether one sort key comes after another."""
+        """Return whether `key` comes after `after` in this order."""
         return key < after if self.descending else key > after

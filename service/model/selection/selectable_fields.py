@@ -1,6 +1,6 @@
-"""The fields that lists, watches, and deletions can select by, in one table.
+"""The fields that lists, watches, and deletions can select by.
 
-Each field is read in two ways: of a manifest that is in memory, and of the JSON of an object.
+Each field can be read in two ways: from a manifest in memory, and from an object's JSON.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from service.model.registry.manifests import STORED_KINDS, NodeManifest, PodMani
 
 
 class Subject(Protocol):
-    """An object as filters see it; pods and nodes have more fields that they can name."""
+    """An object as filters see it; pods and nodes have additional selectable fields."""
 
     @property
     def namespace(self) -> str:
-        """`metadata.namespace`; "" if its kind has none."""
+        """`metadata.namespace`, or "" for cluster-scoped kinds."""
         ...
 
     @property
@@ -60,20 +60,20 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class ObjectField(NamedTuple):
-    """A field that filters can name: the kinds that have it, and how to read it as text."""
+    """A selectable field: the kinds that have it, and functions that read it as text."""
 
     kinds: frozenset[str]
     of_manifest: Callable[[Subject], str]
     of_json: Callable[[Listed], str]
     may_change: bool = True
-    """Whether an object can have one value and later another."""
+    """Whether the field's value can change during an object's lifetime."""
 
 
 NODE_NAME, PHASE = "spec.nodeName", "status.phase"
 TERMINATING = "metadata.deletionTimestamp"
-"""No filter can name it, but a change notes it if a pod has just been given one, by the text "false"."""
+"""Not selectable, but recorded in `fields_before` as "false" when a pod starts terminating."""
 PENDING = "Pending"
-"""The phase of a pod whose status was never sent, as in kube-apiserver."""
+"""The phase of a pod that has no reported status, as in kube-apiserver."""
 DEFAULT_SCHEDULER = "default-scheduler"
 
 _decode_status = msgspec.json.Decoder(_Status | None).decode
@@ -81,13 +81,13 @@ _decode_status = msgspec.json.Decoder(_Status | None).decode
 
 @lru_cache(maxsize=4_096)
 def _phase_in(status: bytes) -> str:
-    """Return the phase of a pod with this encoded status."""
+    """Return a pod's phase, read from its encoded status."""
     decoded = _decode_status(status)
     return (decoded and decoded.phase) or PENDING
 
 
 def phase_of(manifest: Subject) -> str:
-    """Return the phase of a pod."""
+    """Return a pod's phase."""
     status = manifest.status if isinstance(manifest, PodManifest) else None
     return PENDING if status is None else _phase_in(status)
 
@@ -136,10 +136,10 @@ OBJECT_FIELDS: Mapping[str, ObjectField] = {
     ),
     PHASE: ObjectField(_POD, phase_of, lambda o: (o.status and o.status.phase) or PENDING),
 }
-"""Every field that filters can name; events, which are no manifests, have others besides."""
+"""All selectable fields of stored objects; events have others as well."""
 
 WAS_PENDING = msgspec.json.encode({NODE_NAME: ""})[1:-1]
-"""The part of `fields_before` that marks a change by which a pending pod got a node."""
+"""The part of `fields_before` that marks the binding of a pending pod."""
 
 _Reader = tuple[str, Callable[[Subject], str]]
 
@@ -159,9 +159,9 @@ _CHANGING: Mapping[str, tuple[_Reader, ...]] = {
 
 
 def fields_before(kind: str, before: Subject, after: Subject) -> bytes | None:
-    """Return, as a JSON object, the earlier values of the fields that a change altered.
+    """Return the previous values of the selectable fields that a change altered, as a JSON object.
 
-    It is empty text if none was altered, and None if the kind has no fields that may change.
+    The result is empty if no field was altered, and None if the kind has no mutable fields.
     """
     changing = _CHANGING.get(kind)
     if changing is None:

@@ -1,1 +1,1 @@
-"""Volumes, claims to them, storage classes, and data sets."""
+"""Persistent volumes, claims, storage classes, and data sets."""

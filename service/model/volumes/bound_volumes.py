@@ -1,8 +1,8 @@
-"""Changes of claims and volumes by binding, as Kubernetes' own controller makes them.
+"""Binding of claims and volumes, and the edits to both, as made by Kubernetes' own controller.
 
-A volume that was bound here says for which claim, so that only such a binding is ever ended: what
-others have bound is for them to release. Clients write claims and volumes without knowing what they
-were bound to since, so what an update does not mention of a binding stays.
+A volume that Moorage bound records its claim in an annotation, because Moorage only releases
+volumes that it bound itself. Clients may write claims and volumes without knowing of a binding made
+in the meantime, so an update keeps every part of a binding that it does not mention.
 """
 
 from collections.abc import Iterable
@@ -23,17 +23,17 @@ from service.model.volumes.volume_kinds import (
 )
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""Annotation of objects that a controller bound, and not the author of the manifest."""
+"""The annotation of objects that were bound by a controller, not by the author of the manifest."""
 BOUND_HERE = "moorage.dev/bound-claim"
-"""Annotation of a volume that Moorage bound: the uid of the claim."""
+"""The annotation of a volume that Moorage bound; its value is the uid of the claim."""
 RELEASED = "Released"
-"""The phase of a volume whose claim was deleted, until an operator frees it."""
+"""The phase of a volume whose claim was deleted; it lasts until an operator frees the volume."""
 UNBOUND = (None, "", "Pending", "Available")
-"""The phases of claims and volumes that are bound to nothing; absent: none was told yet."""
+"""The phases of unbound claims and volumes; None means that no phase has been reported yet."""
 
 
 def claim_of_default_class(claim: DeclaredManifest, class_name: str) -> DeclaredManifest:
-    """Return the claim with a storage class that it did not name itself."""
+    """Return a copy of the claim, which names no storage class, with the default one."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "spec")["storageClassName"] = class_name
@@ -43,7 +43,7 @@ def claim_of_default_class(claim: DeclaredManifest, class_name: str) -> Declared
 
 
 def claim_bound_to(claim: DeclaredManifest, volume_name: str) -> DeclaredManifest:
-    """Return the claim bound to a volume."""
+    """Return a copy of the claim, bound to a volume."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "spec")["volumeName"] = volume_name
@@ -55,7 +55,7 @@ def claim_bound_to(claim: DeclaredManifest, volume_name: str) -> DeclaredManifes
 
 
 def claim_for_node(claim: DeclaredManifest, node_name: str) -> DeclaredManifest:
-    """Return the claim with a volume to be provisioned for a node."""
+    """Return a copy of the claim whose volume is to be provisioned for a node."""
 
     def edit(fields: Json) -> None:
         part_of(part_of(fields, "metadata"), "annotations")[SELECTED_NODE] = node_name
@@ -64,7 +64,7 @@ def claim_for_node(claim: DeclaredManifest, node_name: str) -> DeclaredManifest:
 
 
 def volume_bound_to(volume: DeclaredManifest, claim: DeclaredManifest) -> DeclaredManifest:
-    """Return the volume bound to a claim."""
+    """Return a copy of the volume, bound to a claim."""
     reference = {
         "apiVersion": "v1",
         "kind": claim.kind,
@@ -86,7 +86,7 @@ def volume_bound_to(volume: DeclaredManifest, claim: DeclaredManifest) -> Declar
 
 
 def volume_released(volume: DeclaredManifest) -> DeclaredManifest:
-    """Return a volume as released: its claim was deleted, and no other gets it, as it may hold data."""
+    """Return a copy of the volume in phase Released: its claim is gone, but data may remain."""
 
     def edit(fields: Json) -> None:
         part_of(fields, "status")["phase"] = RELEASED
@@ -95,7 +95,7 @@ def volume_released(volume: DeclaredManifest) -> DeclaredManifest:
 
 
 def claim_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a claim with its volume, unless it names another one."""
+    """Return an update of a claim with the stored volume name, unless it names another volume."""
     name = volume_named_by(stored)
     if volume_named_by(sent) not in ("", name):
         return sent
@@ -108,9 +108,9 @@ def claim_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> D
 
 
 def volume_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a volume with the claim that it was bound to here.
+    """Return an update of a volume with the stored claim, if Moorage bound the volume.
 
-    The update is left alone if it gives the volume to another claim, or frees it.
+    An update that assigns the volume to another claim, or frees it, is returned unchanged.
     """
     if BOUND_HERE not in stored.kept.annotations or not _leaves_claim(sent, stored):
         return sent
@@ -124,7 +124,7 @@ def volume_keeping_binding(sent: DeclaredManifest, stored: DeclaredManifest) -> 
 
 
 def _leaves_claim(sent: DeclaredManifest, stored: DeclaredManifest) -> bool:
-    """Return whether an update of a bound volume names the same claim, or none.
+    """Return whether an update of a bound volume names the same claim, or no claim.
 
     Only a volume that was released can become available.
     """
@@ -136,7 +136,7 @@ def _leaves_claim(sent: DeclaredManifest, stored: DeclaredManifest) -> bool:
 
 
 def _keep(fields: Json, stored: DeclaredManifest, annotations: Iterable[str]) -> None:
-    """Keep annotations, and the phase if the update has none or that of an unbound object."""
+    """Keep the stored annotations, and the stored phase unless the update has a bound phase."""
     known = stored.kept.annotations
     kept = {name: known[name] for name in annotations if name in known}
     metadata = part_of(fields, "metadata")
@@ -156,14 +156,14 @@ def _phase_of(manifest: DeclaredManifest) -> str:
 
 
 def volume_named_by(claim: DeclaredManifest) -> str:
-    """Return the name of the volume that a claim is bound to, or ""."""
+    """Return the name of the volume to which a claim is bound, or ""."""
     body = claim.kept.body
     assert isinstance(body, PersistentVolumeClaimBody)
     return body.spec.volume_name
 
 
 def was_bound_here(volume: DeclaredManifest, claim: DeclaredManifest) -> bool:
-    """Return whether Moorage bound a volume to this very claim, and it still is."""
+    """Return whether Moorage bound the volume to exactly this claim, and it is still bound."""
     reference = _volume_body(volume).spec.claim_ref
     return (
         reference is not None

@@ -1,4 +1,4 @@
-"""Data sets: the places of data, so that pods can name data instead of nodes."""
+"""Data sets record where data is stored, so that pods can refer to data instead of nodes."""
 
 from service.model.core import names
 from service.model.core.kind import KindSpec
@@ -33,7 +33,7 @@ class DataSetSpec(Strict, frozen=True, kw_only=True):
 
 
 class DataSetBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a data set."""
+    """The fields of a data set that scheduling reads."""
 
     spec: DataSetSpec
     """Where the data is."""
@@ -77,7 +77,7 @@ DATA_SET = KindSpec(
 
 
 def nodes_with(spec: DataSetSpec) -> NodeSelector:
-    """Return a selector of the nodes that have the data."""
+    """Return a node selector that matches exactly the nodes with the data."""
     by_name = NodeSelectorRequirement(key="metadata.name", operator="In", values=spec.nodes)
     domains = [
         NodeSelectorRequirement(key=domain.key, operator="In", values=domain.values)
@@ -92,7 +92,7 @@ def nodes_with(spec: DataSetSpec) -> NodeSelector:
 
 
 def data_sets_of(spec: PodSpec) -> frozenset[str]:
-    """Return the names of the data sets that pods of this spec name."""
+    """Return the names of the data sets that a pod spec refers to."""
     wanted = spec.data_affinity
     if wanted is None:
         return frozenset()

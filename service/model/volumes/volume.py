@@ -1,8 +1,7 @@
-"""Volumes, claims, classes, and drivers, as the volume plugins read them.
+"""Volumes, claims, storage classes, and CSI drivers as the volume plugins read them.
 
-Claims, persistent volumes, storage classes and the objects of CSI drivers are kept for the volume
-plugins. What rules read of one is a value here, with everything that follows from the object alone
-worked out once: its class, its size, the nodes of its affinity.
+Each type holds the parts of an object that rules read, with everything that depends on the object
+alone computed once: its class, its size, and the nodes of its affinity.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ GCE_DRIVER = "pd.csi.storage.gke.io"
 AZURE_DRIVER = "disk.csi.azure.com"
 CINDER_DRIVER = "cinder.csi.openstack.org"
 PORTWORX_DRIVER = "pxd.portworx.com"
-"""The drivers that took the place of in-tree disks."""
+"""The CSI drivers that replaced in-tree disks."""
 DRIVERS_OF_PROVISIONERS = {
     "kubernetes.io/aws-ebs": EBS_DRIVER,
     "kubernetes.io/gce-pd": GCE_DRIVER,
@@ -32,30 +31,31 @@ DRIVERS_OF_PROVISIONERS = {
     "kubernetes.io/cinder": CINDER_DRIVER,
     "kubernetes.io/portworx-volume": PORTWORX_DRIVER,
 }
-"""The driver that makes the volumes of each in-tree provisioner. Kubernetes v1.35 counts the volumes
-of no other one towards limits; it does not ask whether a node says that it has migrated."""
+"""The CSI driver that replaces each in-tree provisioner. For other in-tree provisioners, Kubernetes
+v1.35 does not count volumes toward limits; it does not check whether a node reports having
+migrated."""
 NO_PROVISIONER = frozenset({"", "kubernetes.io/no-provisioner"})
 """The provisioners of classes without dynamic provisioning."""
 ONE_POD = "ReadWriteOncePod"
-"""The access mode of claims that one pod at a time may use."""
+"""The access mode of claims that only one pod at a time may use."""
 ZONE_KEYS = (
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
 )
-"""The labels of volumes that say in which zones and regions they can be used."""
+"""The labels that restrict a volume to zones and regions."""
 
 Topology: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Label keys, each with the values that a node may have."""
+"""Label keys, each with the values that a matching node may have."""
 ZoneLabels: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
-"""Label keys of a volume, each with its values; a value is one zone, or several."""
+"""A volume's zone and region label keys, each with one or more allowed values."""
 
 
 class DiskName(msgspec.Struct, frozen=True, gc=False):
-    """A driver's name for a volume, by which volumes are counted.
+    """The identity under which a volume counts toward a node's limits: a driver and its name.
 
-    In-tree disks are counted as volumes of the driver that took their place.
+    In-tree disks count as volumes of the driver that replaced them.
     """
 
     driver: str
@@ -63,7 +63,7 @@ class DiskName(msgspec.Struct, frozen=True, gc=False):
 
 
 class InTreeSource(Protocol):
-    """The in-tree disk that a pod's volume or a persistent volume names, if any."""
+    """The in-tree disk of a pod's volume or a persistent volume, if it has one."""
 
     @property
     def aws_elastic_block_store(self) -> AWSElasticBlockStoreVolumeSource | None: ...
@@ -78,7 +78,7 @@ class InTreeSource(Protocol):
 
 
 def in_tree_disk(source: InTreeSource) -> DiskName | None:
-    """Return the name under which an in-tree disk counts toward limits, or None if it does not."""
+    """Return the name under which an in-tree disk counts toward limits, or None for no disk."""
     if source.aws_elastic_block_store is not None:
         return DiskName(EBS_DRIVER, source.aws_elastic_block_store.volume_id)
     if source.gce_persistent_disk is not None:
@@ -103,7 +103,7 @@ class ClaimRef(Partial, frozen=True, kw_only=True, gc=False):
     """Its uid; absent: any claim of that name."""
 
     def names(self, claim: "PersistentVolumeClaim") -> bool:
-        """Return whether it is this claim, and not an earlier one of the same name."""
+        """Return whether this refers to exactly this claim, not an earlier one of its name."""
         same_name = self.name == claim.name and self.namespace == claim.namespace
         return same_name and self.uid in ("", claim.uid)
 
@@ -117,23 +117,23 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
     class_name: str = ""
     volume_name: str = ""
     is_bound: bool = False
-    """It names a volume, and the binding was completed."""
+    """Whether the claim names a volume and the binding is complete."""
     access_modes: tuple[str, ...] = ()
     requested: int = 0
     volume_mode: str = "Filesystem"
     attributes_class: str = ""
     selector: LabelSelector | None = None
-    """A selector of the volumes it may be bound to, or None for any."""
+    """The label selector for eligible volumes, or None if any volume is eligible."""
     selected_node: str | None = None
-    """The node for which the volume is being provisioned."""
+    """The node for which a volume is being provisioned, or None."""
     controller_uid: str = ""
-    """The pod for whose ephemeral volume it was made."""
+    """The uid of the pod whose ephemeral volume the claim was created for, or ""."""
     is_lost: bool = False
     terminating: bool = False
 
     @property
     def key(self) -> ObjectName:
-        """Namespace and name."""
+        """The claim's namespace and name."""
         return self.namespace, self.name
 
 
@@ -149,26 +149,27 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     attributes_class: str = ""
     claim: ClaimRef | None = None
     is_available: bool = False
-    """Whether its status says that it is available, or it has no status yet."""
+    """Whether the volume's phase is Available, or it has no status yet."""
     terminating: bool = False
     affinity: NodeSelector | None = None
-    """The nodes on which it can be used, or None for all. Terms have no `matchFields`: those are ignored."""
+    """The nodes on which the volume can be used, or None for all. Terms have no `matchFields`, as
+    kube-scheduler ignores them."""
     zones: ZoneLabels = ()
     disk: DiskName | None = None
-    """The disk that counts toward the limits of nodes, or None if it does not count."""
+    """The volume's identity for counting toward nodes' limits, or None if it does not count."""
     handle: str | None = None
-    """What its CSI driver calls it, if it has one."""
+    """The CSI driver's handle of the volume, or None."""
 
 
 class StorageClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of volumes: how they are provisioned and bound."""
+    """A storage class: how its volumes are provisioned and bound."""
 
     name: str
     provisioner: str = ""
     waits_for_consumer: bool = False
-    """Whether claims are bound only when a pod that uses them is placed."""
+    """Whether a claim is bound only when a pod that uses it is placed."""
     allowed_topologies: tuple[Topology, ...] = ()
-    """The nodes for which volumes can be made, as any of these; empty: all."""
+    """The topologies in which volumes can be provisioned; empty: everywhere."""
 
 
 class CSINode(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,31 +177,31 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     limits: Mapping[str, int]
-    """How many volumes of a driver can be attached; a driver that is missing has no limit."""
+    """The number of volumes of each driver that can be attached; others have no limit."""
 
 
 class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
-    """A driver."""
+    """A CSI driver."""
 
     name: str
     reports_capacity: bool = False
-    """Whether volumes are provisioned only where a `CSIStorageCapacity` has enough capacity."""
+    """Whether volumes are provisioned only where a `CSIStorageCapacity` reports enough capacity."""
 
 
 class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
-    """A driver's capacity for volumes of a class on some nodes."""
+    """A driver's storage capacity for one class on a set of nodes."""
 
     namespace: str
     name: str
     class_name: str = ""
     size_max: int | None = None
-    """The largest size of one volume, or None if unknown, so that no volume is promised capacity."""
+    """The largest possible size of one volume; None if unknown, so that no volume fits."""
     nodes: LabelSelector | None = None
-    """None: no node."""
+    """The label selector of the nodes; None selects no node."""
 
 
 class VolumeAttachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A volume that is attached to a node, or is to be."""
+    """An attachment of a volume to a node, completed or pending."""
 
     name: str
     attacher: str = ""

@@ -1,7 +1,7 @@
-"""The kinds of storage: claims, volumes, classes, drivers, capacities, and attachments.
+"""The storage kinds: claims, volumes, classes, drivers, capacities, and attachments.
 
-Here is what rules read of each as it is written, and what follows from that
-(`service.model.volumes.volume`).
+The wire types hold the fields that rules read, and `volume_object` converts them to the types of
+`service.model.volumes.volume`.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,18 +56,18 @@ from service.model.volumes.volume import (
 )
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""Annotation of a claim whose binding to `volumeName` is complete."""
+"""The annotation of a claim that is completely bound to its `volumeName`."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""Annotation of a claim for which a volume is being provisioned."""
+"""The annotation of a claim for the node on which its volume is being provisioned."""
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
-"""Annotation that takes the place of `storageClassName`."""
+"""The annotation that takes precedence over `storageClassName`."""
 IS_DEFAULT_CLASS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
-"""Annotations of a class that claims without a class get; either has to be "true"."""
+"""The annotations that make a class the default; one of them must be "true"."""
 DEFAULTED_CLASS = "moorage.dev/default-storage-class"
-"""Annotation of a claim that named no class: the default class that it got."""
+"""The annotation of a claim without a class for the default class assigned to it."""
 ZONES_SEPARATOR = "__"
 STORAGE = "storage"
 IMMEDIATE, WAIT_FOR_CONSUMER = "Immediate", "WaitForFirstConsumer"
@@ -107,7 +107,7 @@ class PhaseStatus(Partial, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a claim."""
+    """The fields of a claim that scheduling reads."""
 
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     """What it asks for."""
@@ -163,7 +163,7 @@ class PersistentVolumeSpec(Partial, frozen=True, kw_only=True):
 
 
 class PersistentVolumeBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a volume."""
+    """The fields of a volume that scheduling reads."""
 
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     """What it offers."""
@@ -188,7 +188,7 @@ class TopologySelectorTerm(Partial, frozen=True, kw_only=True):
 
 
 class StorageClassBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a class. Other fields are kept and returned as they are."""
+    """The fields of a storage class that scheduling reads; other fields are returned as sent."""
 
     provisioner: str
     """Name of the driver that makes volumes of the class."""
@@ -222,7 +222,7 @@ class CSINodeSpec(Partial, frozen=True, kw_only=True):
 
 
 class CSINodeBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of the drivers on a node."""
+    """The fields of a CSINode that scheduling reads."""
 
     spec: CSINodeSpec = CSINodeSpec()
     """The drivers that run there."""
@@ -236,14 +236,14 @@ class CSIDriverSpec(Partial, frozen=True, kw_only=True):
 
 
 class CSIDriverBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a driver."""
+    """The fields of a CSI driver that scheduling reads."""
 
     spec: CSIDriverSpec = CSIDriverSpec()
     """What it can do."""
 
 
 class CSIStorageCapacityBody(Partial, frozen=True, kw_only=True):
-    """How much room a driver has for volumes of a class on some nodes."""
+    """A driver's storage capacity for one class on a set of nodes."""
 
     storage_class_name: str
     """Name of the class."""
@@ -274,17 +274,17 @@ class VolumeAttachmentSpec(Partial, frozen=True, kw_only=True):
 
 
 class VolumeAttachmentBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of an attachment."""
+    """The fields of a volume attachment that scheduling reads."""
 
     spec: VolumeAttachmentSpec
     """Which volume is attached to which node."""
 
 
-# From what is written to what follows
+# Conversion from wire types to the values that rules read
 
 
 def volume_object(kept: DeclaredObject[Partial]) -> VolumeObject | None:
-    """Return the parts of an object of these kinds that rules read, or None for another kind."""
+    """Convert an object of a storage kind to the value that rules read; return None for others."""
     read = _READERS.get(kept.kind)
     return None if read is None else read(kept)
 
@@ -340,9 +340,9 @@ def _storage(amounts: Quantities | None) -> int:
 
 
 def _affinity(required: NodeSelector | None) -> NodeSelector | None:
-    """Return a volume's node affinity, in which kube-scheduler does not read `matchFields`.
+    """Return a volume's node affinity without `matchFields`, which kube-scheduler ignores.
 
-    A term that has nothing else matches every node.
+    A term with no other requirement then matches every node.
     """
     if required is None or any(map(_is_of_fields, required.node_selector_terms)):
         return None
@@ -355,7 +355,7 @@ def _is_of_fields(term: NodeSelectorTerm | None) -> bool:
 
 
 def _zones(labels: Mapping[str, str]) -> ZoneLabels:
-    """Return zone labels without those that have an empty part, which kube-scheduler ignores."""
+    """Return the zone labels, except those with an empty part, which kube-scheduler ignores."""
     parts = {key: labels[key].split(ZONES_SEPARATOR) for key in ZONE_KEYS if key in labels}
     return tuple((key, frozenset(values)) for key, values in parts.items() if all(values))
 
@@ -415,7 +415,7 @@ def _attachment(kept: DeclaredObject[VolumeAttachmentBody]) -> VolumeAttachment:
     )
 
 
-# Which objects are valid
+# Validation rules
 
 _MODES = list_of(one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))
 _SIZES = quantities(names.label_key)

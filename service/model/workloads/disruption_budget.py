@@ -1,4 +1,4 @@
-"""Disruption budgets: how many pods of an application may be away at once, of what is wanted."""
+"""Disruption budgets: how many of an application's pods may be unavailable at once."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -54,7 +54,7 @@ class PodDisruptionBudgetStatus(Partial, frozen=True, kw_only=True):
 
 
 class PodDisruptionBudgetBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a disruption budget."""
+    """The fields of a disruption budget that scheduling reads."""
 
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     """Whom it protects, and how far."""
@@ -63,23 +63,23 @@ class PodDisruptionBudgetBody(Partial, frozen=True, kw_only=True):
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """What preemption reads of a PodDisruptionBudget."""
+    """The parts of a PodDisruptionBudget that preemption reads."""
 
     namespace: str
     selector: LabelSelector | None = None
-    """An absent or empty one protects no pod from preemption."""
+    """The selector of protected pods; an absent or empty one protects no pod from preemption."""
     disruptions_allowed: int = 0
     """How many pods may be evicted now."""
     disrupted_pods: frozenset[str] = frozenset()
-    """The names of pods whose eviction was already allowed, and which no longer count."""
+    """The names of pods whose eviction was already allowed, so that the budget ignores them."""
 
     @property
     def protects_any(self) -> bool:
-        """Whether there may be pods that it protects."""
+        """Whether the budget can protect any pod."""
         return self.selector is not None and not is_empty(self.selector)
 
     def protects(self, pod: Pod) -> bool:
-        """Return whether evicting a pod uses up one of the allowed disruptions."""
+        """Return whether evicting the pod would use up an allowed disruption."""
         return (
             self.protects_any
             and bool(pod.labels)
@@ -90,19 +90,19 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Need(NamedTuple):
-    """How many pods an application has to keep, and how many of them are wanted."""
+    """The number of pods that must stay healthy, and the number that is expected in total."""
 
     desired: int
     expected: int
 
 
 def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Need:
-    """Return how many pods have to stay, as Kubernetes' disruption controller computes it.
+    """Return how many pods must stay, computed like Kubernetes' disruption controller.
 
     Args:
         spec: the budget.
-        matching: how many pods there are that it selects.
-        wanted: how many there should be, by those that manage them.
+        matching: the number of existing pods that the budget selects.
+        wanted: the number of pods that their controllers should run.
     """
     if spec.max_unavailable is not None:
         return Need(max(wanted - scaled_up(spec.max_unavailable, wanted), 0), wanted)

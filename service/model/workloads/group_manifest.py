@@ -1,7 +1,7 @@
 """Manifests of pod groups.
 
-A group of scheduler-plugins is rendered without `status`: the replica computes it from the members
-for answers. One of Kubernetes keeps the `status` that its controllers report.
+A group of scheduler-plugins is rendered without `status`, which the replica computes from the
+members for each response. A group of Kubernetes itself keeps the `status` that controllers report.
 """
 
 from typing import ClassVar, cast
@@ -40,23 +40,23 @@ class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
     kind: ClassVar[str] = "PodGroup"
     group: PodGroup
     api_version: str = COSCHEDULING
-    """`apiVersion`, as it was sent."""
+    """The `apiVersion` that the client sent."""
 
     @property
     @override
     def head(self) -> bytes:
-        """The beginning of bodies in this API version."""
+        """The leading bytes of the manifest: its kind and API version."""
         return _HEADS[self.api_version]
 
     @property
     def has_own_status(self) -> bool:
-        """Whether its `status` is stored, and not computed for each answer."""
+        """Whether the group's `status` is stored rather than computed for each response."""
         return self.api_version != COSCHEDULING
 
     @property
     @override
     def subject(self) -> PodGroup:
-        """The group as scheduling reads it."""
+        """The parts of the group that scheduling reads."""
         return self.group
 
     @property
@@ -67,11 +67,11 @@ class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @override
     def named(self, name: str) -> "PodGroupManifest":
-        """Return the object under another name."""
+        """Return a copy of the group with another name."""
         return replace(self, group=replace(self.group, name=name))
 
     def with_identity(self, uid: str, created: str) -> "PodGroupManifest":
-        """Return the group with this uid and time of creation (RFC 3339, UTC)."""
+        """Return a copy of the group with a uid and a creation time (RFC 3339, UTC)."""
         return replace(self, group=replace(self.group, uid=uid), created=created)
 
 
@@ -82,9 +82,9 @@ def parse_pod_group(
     namespace: str | None = None,
     limits: Limits | None = None,
 ) -> PodGroupManifest:
-    """Parse a group's manifest; name and namespace, where given, are those it has to have.
+    """Parse a group's manifest, which must have the given name and namespace, if any.
 
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     draft = open_draft(_RULES, raw, limits, name, namespace)
     if draft.fields.get("apiVersion") in UPSTREAM:
@@ -98,7 +98,7 @@ def parse_pod_group(
 
 
 def _check_name(draft: Draft) -> None:
-    """Check that a group's name fits a label value, too, since pods name their group in a label."""
+    """Check that a group's name is a valid label value, since pods name their group in a label."""
     name = entries_of(draft.fields.get("metadata")).get("name")
     message = names.label_value(name) if isinstance(name, str) else None
     if message is not None and not draft.problems.errors:
@@ -106,7 +106,7 @@ def _check_name(draft: Draft) -> None:
 
 
 def load_pod_group(body: bytes) -> PodGroupManifest:
-    """Read a group that was rendered here."""
+    """Load a group from a body that Moorage rendered."""
     fields = cast("Json", msgspec.json.decode(body))
     metadata = read_metadata(cast("Json", fields.pop("metadata")), "default")
     rest = {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")}
@@ -139,7 +139,7 @@ def _pod_group(metadata: Metadata, rest: Json) -> PodGroupManifest:
 def _upstream(metadata: Metadata, rest: Json, api_version: object) -> PodGroupManifest:
     spec = msgspec.convert(without_nulls(rest["spec"]), ScheduledGroupSpec)
     gang, key = spec.scheduling_policy.gang, spec.topology_key
-    # A basic group has no minimum, but its first member to be placed chooses the domain for all.
+    # A basic group has no minimum, but its first placed member chooses the domain for all.
     alone = 0 if key is None else 1
     group = PodGroup(
         namespace=metadata.namespace,

@@ -1,7 +1,6 @@
-"""Services, and the objects that own pods: their selectors say which pods belong together.
+"""Services and other owners of pods, whose selectors define which pods belong together.
 
-The default topology spread constraints of a pod take the selectors of its services and of its
-owner.
+A pod's default topology spread constraints combine the selectors of its services and its owner.
 """
 
 from service.model.core import names
@@ -19,7 +18,7 @@ class ServiceSpec(Partial, frozen=True, kw_only=True):
 
 
 class ServiceBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a service."""
+    """The fields of a service that scheduling reads."""
 
     spec: ServiceSpec = ServiceSpec()
     """Which pods it is for."""
@@ -35,7 +34,7 @@ class ReplicationControllerSpec(Partial, frozen=True, kw_only=True):
 
 
 class ReplicationControllerBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a replication controller."""
+    """The fields of a replication controller that scheduling reads."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
     """Which pods it manages."""
@@ -51,7 +50,7 @@ class ReplicaSetSpec(Partial, frozen=True, kw_only=True):
 
 
 class ReplicaSetBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a replica set."""
+    """The fields of a replica set that scheduling reads."""
 
     spec: ReplicaSetSpec = ReplicaSetSpec()
     """Which pods it manages."""
@@ -67,7 +66,7 @@ class StatefulSetSpec(Partial, frozen=True, kw_only=True):
 
 
 class StatefulSetBody(Partial, frozen=True, kw_only=True):
-    """What scheduling reads of a stateful set."""
+    """The fields of a stateful set that scheduling reads."""
 
     spec: StatefulSetSpec = StatefulSetSpec()
     """Which pods it manages."""
