@@ -37,8 +37,7 @@ class Change(Enum):
 
 
 ANY_CHANGE = frozenset(Change) - {Change.ADMISSION}
-"""The events of a plugin without specific ones: after each, the pods that it rejected are
-retried."""
+"""The default events of a plugin, each of which retries the pods that the plugin rejected."""
 
 DOMAINS_CHANGE = frozenset(
     {
@@ -58,11 +57,11 @@ class ClusterEvent(NamedTuple):
     """A change of nodes, namespaces, placed pods, or auxiliary objects."""
 
     change: Change | None
-    """None if anything may have changed."""
+    """The kind of event, or None if anything may have changed."""
     pods: tuple[Pod, ...] = ()
     """The pod that was added, removed, or changed, before and after; empty if no pod was."""
     freed: frozenset[str] | None = None
-    """The resources that a removed pod used; None for other events."""
+    """The resources that a removed pod used, or None for other events."""
     relabelled: frozenset[str] | None = None
     """The label keys whose values changed on the node, or None if the event is not about labels."""
     node: tuple[Node | None, Node] | None = None
@@ -79,7 +78,7 @@ class ClusterEvent(NamedTuple):
 
 
 def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
-    """Return the events of a change of a node; None stands for a node that does not exist."""
+    """Return the events of a node's change; None stands for a node that does not exist."""
     if after is None:
         return [ClusterEvent(Change.NODE_REMOVED)]
     described = ClusterEvent(Change.NODE_DESCRIBED, node=(before, after))
@@ -97,7 +96,7 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
 
 
 def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
-    """Return the events of a change of a pod; None stands for a pod that counts on no node."""
+    """Return the events of a pod's change; None stands for a pod that counts on no node."""
     if before is None or after is None:
         arrived = [ClusterEvent(Change.POD_CAME, (after,))] if after else []
         return [_removal_event(before)] if before else arrived
@@ -114,7 +113,7 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
 def object_events(
     before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
 ) -> list[ClusterEvent]:
-    """Return the events of a change of an object; None stands for an object that does not exist."""
+    """Return the events of an object's change; None stands for an object that does not exist."""
     if before is not None and after is not None and alike(before, after):
         return []
     known = tuple(stored for stored in (before, after) if stored is not None)
@@ -128,7 +127,7 @@ def _removal_event(pod: Pod) -> ClusterEvent:
 
 
 def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """Return the keys that have different values, or that only one of the two has."""
+    """Return the keys whose values differ or that only one of the mappings has."""
     return frozenset(key for key, _ in before.items() ^ after.items())
 
 

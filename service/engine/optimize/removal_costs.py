@@ -1,4 +1,4 @@
-"""The cost of removing a pod: to the evenness of spread, and to the preferences of other pods."""
+"""The cost of removing a pod, in evenness of spread and in satisfied preferences."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,20 +16,20 @@ class RemovalCost(NamedTuple):
     """The cost of removing a pod; costs of successive removals add up."""
 
     spread: int
-    """The increase of the sum of squares of all domains' pods, over all constraints.
+    """The increase of the sum of squared numbers of pods per domain, over all constraints.
 
     For a given number of pods, this sum is least if they are spread most evenly."""
     preferences: int
-    """The weights of the preferences that the pod satisfied: its own, and those of others."""
+    """The weight of the preferences that the pod satisfies, its own and those of other pods."""
 
 
 class RemovalCosts:
-    """The removal costs of pods of some classes, by the pods present at each call."""
+    """Computes removal costs for pods of some classes, from the pods present at each call."""
 
     def __init__(self, cluster: Cluster, classes: Iterable[PodClass]) -> None:
         self._cluster = cluster
         self.may_fall = False
-        """Whether removing other pods of these classes can lower a cost, because one has
+        """Whether removing other pods of these classes can lower a cost, because a class has
         preferences."""
         self._rules: dict[int, SpreadRule] = {}
         """The constraints of the classes, one for each counter."""
@@ -39,7 +39,8 @@ class RemovalCosts:
                 if rule.counter is not None:
                     self._rules.setdefault(id(rule.counter), rule)
         self._chosen: dict[tuple[NodeRules, int], int] = {}
-        """The weights of the preferred terms of node affinity that a node satisfies."""
+        """The weight of the preferred node affinity terms that a node satisfies, by node rules and
+        slot."""
 
     def of(self, pod_class: PodClass, slot: int) -> RemovalCost:
         """Return the current cost of removing a pod of a class from the node of a slot."""
