@@ -54,11 +54,11 @@ class PodInfo:
 
 
 class Cluster:
-    """Nodes, namespaces, pods, and auxiliary objects as decisions see them.
+    """A cluster's nodes, namespaces, pods, and auxiliary objects, as scheduling decisions see them.
 
     Pods count only if they are bound to a known node and not finished. Every change has an exact
-    inverse in the undo log: `undo(mark)` returns to the state in which `mark()` was called. A
-    cluster may be used by one thread only; it has no clock and does no I/O.
+    inverse in the undo log: `undo(mark)` returns to the state at the call of `mark()`. A cluster
+    may be used by one thread only; it has no clock and does no I/O.
     """
 
     def __init__(self, config: ClusterConfig | None = None) -> None:
@@ -401,7 +401,7 @@ class Cluster:
                 yield info.pod, info.pod_class
 
     def importance(self, resources: Iterable[str]) -> ImportanceTable:
-        """Return the pods of each node by importance, with the amounts of these resources."""
+        """Return the table of each node's pods by importance, with the amounts of `resources`."""
         if self._importance is None:
             self._importance = ImportanceTable(self.nodes)
         self._importance.refresh(self._placed_with_use, resources)
@@ -553,7 +553,7 @@ class Cluster:
 
     @property
     def cached_row_bytes(self) -> int:
-        """The bytes of all cached rows that count towards ROW_CACHE_BYTES_MAX."""
+        """The size in bytes of all cached rows, which ROW_CACHE_BYTES_MAX limits."""
         return self._row_cache_bytes
 
     def forget_rows(self) -> None:
@@ -615,7 +615,7 @@ class Cluster:
         self._row_cache_bytes -= rows.bytes_counted
 
     def _count_bytes(self, rows: RowCache) -> None:
-        """Add the growth of cached rows to the sum of bytes."""
+        """Add the growth of cached rows to the total size."""
         grown = rows.size_in_bytes - rows.bytes_counted
         rows.bytes_counted += grown
         self._row_cache_bytes += grown

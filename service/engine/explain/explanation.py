@@ -1,4 +1,4 @@
-"""Explanations: the verdict of every plugin on every node, for people and for test vectors."""
+"""Explanations: the verdict of every plugin on every node, for users and test vectors."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -211,7 +211,7 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
 
 
 def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
-    """Return the reasons, by plugin, why a pod does not fit on a node; empty if it fits.
+    """Return the reasons for rejecting a pod on a node, by plugin; empty if the pod fits.
 
     Raises:
         KeyError: there is no such node.
@@ -295,7 +295,7 @@ def _feasible_slots(
 def _scores(
     cluster: Cluster, pod_class: PodClass, profile: Profile, slots: Ints
 ) -> dict[str, Ints]:
-    """Return the normalized scores of the feasible slots, by plugin, without skipped plugins."""
+    """Return the normalized scores of the feasible slots by plugin, omitting skipped plugins."""
     nodes, answer = cluster.nodes, {}
     if not len(slots):
         return {}

@@ -54,7 +54,7 @@ class OpportunityCosts:
         self._taken: dict[TopologyKeys, Ints] = {}
         self._to_come: dict[tuple[NodeRules, TopologyKeys], Extent] = {}
         self._to_come_bytes = 0
-        """The approximate size of the cached rules, which may have no other user."""
+        """The approximate size in bytes of the cached rules."""
 
     def cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
         """Return the cost of a pod under one or more topology keys.
@@ -105,7 +105,7 @@ def _allocatable(nodes: NodeTable) -> Ints:
 
 
 def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
-    """Return the sums over each node's domain, shape (3, nodes); 0 for nodes without the key.
+    """Return sums over each node's domain, shape (3, nodes), which are 0 for nodes without the key.
 
     If no node has the key, the whole cluster counts as one domain.
     """

@@ -19,7 +19,7 @@ class Execution(NamedTuple):
     plugin: str
     extension_point: ExtensionPoint
     status: Status
-    """Unschedulable means that no node passes this filter."""
+    """Unschedulable if no node passes this filter, else Success."""
     seconds: float
 
 

@@ -1,4 +1,4 @@
-"""Totals of a cluster: the free resources of its nodes, and how evenly pods are spread."""
+"""Totals of a cluster: the free resources of its nodes, and the evenness of spread."""
 
 from collections import Counter
 from typing import NamedTuple

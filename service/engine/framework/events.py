@@ -15,11 +15,11 @@ from service.model.pods.pod import Pod
 from service.model.pods.requests import placed_requests
 
 Pair = tuple[str, str]
-"""A label: key and value."""
+"""A label's key and value."""
 
 
 class Change(Enum):
-    """The kinds of events."""
+    """The kinds of cluster events."""
 
     NODE_ADDED = "a node came"
     NODE_REMOVED = "a node went"
@@ -59,19 +59,20 @@ class ClusterEvent(NamedTuple):
     change: Change | None
     """The kind of event, or None if anything may have changed."""
     pods: tuple[Pod, ...] = ()
-    """The pod that was added, removed, or changed, before and after; empty if no pod was."""
+    """The pod that was added or removed, or the changed pod before and after; empty for other
+    events."""
     freed: frozenset[str] | None = None
     """The resources that a removed pod used, or None for other events."""
     relabelled: frozenset[str] | None = None
-    """The label keys whose values changed on the node, or None if the event is not about labels."""
+    """The label keys whose values changed on the node, or None for other events."""
     node: tuple[Node | None, Node] | None = None
-    """A node before and after, if it was added or relabeled."""
+    """The node before and after an addition or relabeling, or None for other events."""
     objects: tuple[DeclaredObject[Partial], ...] = ()
-    """An auxiliary object before and after; empty if the event is not about one."""
+    """The auxiliary object before and after; empty for other events."""
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the event's pods, or None if it has none."""
+        """The labels of all pods in the event, or None if it has no pods."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())

@@ -3,7 +3,7 @@
 Each plugin is one module of `service.engine.plugins` and contains everything about it; the list is
 in that package. Plugins are independent of each other. Placements, refusals, explanations, timings,
 and queueing hints iterate over the plugins of a profile (`service.engine.profiles.profile`) and
-name none.
+refer to none by name.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -61,11 +61,11 @@ class Headroom(NamedTuple):
     """
 
     reason: str
-    """Why the node is refused."""
+    """The reason for refusing the node."""
     spare: Ints
     """The amount left if all pods stay, shape (nodes,)."""
     resource: str = ""
-    """The resource whose requested amounts pods take; "" if `taken` decides."""
+    """The resource that pods take by their requests, or "" if `taken` decides."""
     taken: Callable[[PodClass], int] | None = None
     """The amount that a pod of a class takes. If it is None and there is no resource, pods take
     nothing."""
@@ -165,7 +165,7 @@ class Plugin:
         return cls()
 
     def added_to(self, rules: ProfileRules) -> ProfileRules:
-        """Add the rules that this plugin's arguments define for the profile's pods."""
+        """Return a profile's rules, extended by those that this plugin's arguments define."""
         return rules
 
     # For explanations: read directly from the columns, without caches.
@@ -272,7 +272,7 @@ class NodePlugin(Plugin):
         raise NotImplementedError
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Return whether one node passes; override it to avoid arrays of one entry."""
+        """Return whether one node passes; override this to avoid one-element arrays."""
         return bool(self.admits(nodes, rules, np.array([slot]))[0])
 
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:

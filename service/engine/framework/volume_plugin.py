@@ -38,7 +38,7 @@ def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:
 
 
 def _was_bound(event: ClusterEvent) -> bool:
-    """Return whether an event is about a claim that was previously bound to a volume."""
+    """Return whether an event concerns a claim that was bound to a volume before."""
     body = event.objects[0].body if event.objects else None
     return isinstance(body, PersistentVolumeClaimBody) and bool(body.spec.volume_name)
 

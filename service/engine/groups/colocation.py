@@ -12,7 +12,7 @@ from service.model.pods.pod import Pod
 from service.model.pods.requests import pod_requests
 
 _SCORED = ("cpu", "memory")
-"""The resources by which domains are compared, as NodeResourcesFit compares nodes."""
+"""The resources used to compare domains, as NodeResourcesFit compares nodes."""
 
 
 class Colocation(NamedTuple):

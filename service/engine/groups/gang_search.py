@@ -47,7 +47,7 @@ T = TypeVar("T")
 Search = Generator[None, None, T]
 """A search in steps of a few milliseconds at most."""
 _Choice = tuple[str | None, ...]
-"""The values of the labels by which members are colocated, each None if no node has the label."""
+"""One label value per colocation, each None if no node has the label."""
 _STEPS_AT_ONCE = 16
 """A deep search yields only once per this many steps, because each level forwards every yield."""
 _PODS_AT_ONCE = 8
@@ -140,9 +140,9 @@ class GroupSearch:
         self._pods = pods
         self._classes: list[PodClass] = []
         self._bindings: dict[int, dict[str, str] | None] = {}
-        """The volume bindings of each member when it was last bound."""
+        """The volume bindings of each member from when it was last bound."""
         self._devices: dict[int, list[ClaimAllocation] | None] = {}
-        """The device allocations of each member when it was last bound."""
+        """The device allocations of each member from when it was last bound."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
         self._tried = 0
@@ -278,7 +278,7 @@ class GroupSearch:
         return (yield from self.verify([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
-        """Yield, for each domain of the members' mutual affinity, a veto of all other nodes."""
+        """Yield, for each domain of the members' mutual affinity, vetoes of all other nodes."""
         keys = dict.fromkeys(
             term.counter.key
             for pod_class in self._classes
@@ -399,7 +399,7 @@ class GroupSearch:
         self._cluster.put_pod(replace(pod, node_name=node_name))
 
     def _with_bindings(self, placements: Sequence[Placement]) -> Iterator[Placement]:
-        """Add the bindings that were checked, since another order could yield others."""
+        """Add the checked bindings, because another order could yield different ones."""
         for index, placement in enumerate(placements):
             bindings = self._bindings[index]
             devices = self._devices[index]

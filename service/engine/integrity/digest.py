@@ -61,7 +61,7 @@ def _columns(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _ports(nodes: NodeTable) -> Iterator[bytes]:
-    """Yield the used host ports, both by node and by port."""
+    """Yield the host ports in use, both by node and by port."""
     for name in sorted(nodes.slots):
         held = nodes.ports[nodes.slots[name]]
         if held:
@@ -94,9 +94,9 @@ def _devices(cluster: Cluster) -> Iterator[bytes]:
 
 
 def _pods(cluster: Cluster) -> Iterator[bytes]:
-    """Yield the number of known pods of each kind, and how many count on each node.
+    """Yield the number of known pods of each kind, in total and on each node.
 
-    Classes and nodes both store the latter, so it is read from both.
+    Both classes and nodes store the numbers on nodes, so both are read.
     """
     known: Counter[bytes] = Counter()
     kinds = {known_class: _kind(known_class) for known_class in cluster.known_classes()}

@@ -1,8 +1,8 @@
-"""Recounts an engine's derived state: nodes, counters, ranks, trees, levels, and views.
+"""A recount of an engine's derived state: nodes, counters, ranks, trees, levels, and views.
 
-All of it is derived from the nodes and pods, and repaired change by change. A forgotten repair
+Derived state follows from the nodes and pods, and is repaired after each change. A forgotten repair
 makes all later decisions wrong without any other symptom. A recount detects this. It proceeds in
-short steps, between which the cluster may change; each step compares the state at that moment.
+short steps, and compares the current state in each, so the cluster may change between steps.
 """
 
 from collections import Counter, defaultdict
@@ -35,19 +35,19 @@ PLACES_A_STEP = 2_048
 ATTEMPTS_MAX = 3
 """The maximum number of attempts to recount one counter in a cluster that keeps changing."""
 SPECS_MAX = 4_096
-"""The number of specs whose usage is cached."""
+"""The maximum number of specs with cached usage."""
 
 Stored = Callable[[str, str], Pod | None]
 """Finds a stored pod by namespace and name."""
 Counted = Mapping[int, int]
-"""Numbers of pods by domain, without zeros."""
+"""The number of pods in each domain, omitting zeros."""
 
 
 class Mistake(NamedTuple):
-    """A wrong part of an engine's derived state."""
+    """An incorrect part of an engine's derived state."""
 
     part: str
-    """One of `PARTS`."""
+    """The incorrect part, one of `PARTS`."""
     detail: str
     """A description for people."""
 
@@ -64,8 +64,8 @@ def recount_in_steps(
 ) -> Iterator[Step]:
     """Recount everything once, in steps that mostly take less than half a millisecond.
 
-    A step may be made whenever no change is in progress. `stored` and `stored_pods` access the
-    objects that the engine should count.
+    A step may run whenever no change is in progress. `stored` and `stored_pods` access the objects
+    that the engine should count.
     """
     yield from _rows(cluster)
     yield from (_of("view", view.holds(), "for each node") for view in cluster.nodes.views.cached())

@@ -43,7 +43,7 @@ class AffectedRules:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._owners: defaultdict[int, dict[PodClass, None]] = defaultdict(dict)
-        """The classes with a required rule that reads a counter, by the counter's id."""
+        """The classes with required rules that read each counter, by counter id."""
         self._needs: defaultdict[int, set[_Place]] = defaultdict(set)
         self._concerns: dict[PodClass, Affected] = {}
         self._siblings: list[frozenset[PodClass]] = []

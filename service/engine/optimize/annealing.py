@@ -38,14 +38,14 @@ ROUNDS, TRIES = 14, 3_000
 """The number of restarts, and of arrangements evaluated in each."""
 _T_MAX, _T_MIN = 2.0, 0.03
 _SWAPS = 0.3
-"""The share of changes that exchange two pods."""
+"""The share of changes that swap two pods."""
 _PAUSE = 100
 """The number of changes between two yields."""
 _STEP = 8.0
 """The weight of an objective relative to the next one, scaled by their typical changes."""
 
 RandomFloat = Callable[[], float]
-"""Returns a random number from 0 to below 1."""
+"""Returns a random number of at least 0 and below 1."""
 Value = list[int]
 """The number of newly broken rules, followed by each objective; less is better."""
 
@@ -423,7 +423,7 @@ class AnnealingModel:
     # Evaluation
 
     def value(self, places: list[int]) -> Value:
-        """Return the value of an arrangement, which assigns a node index to each pod."""
+        """Evaluate an arrangement, which assigns a node index to each pod."""
         requested = [column.copy() for column in self._requested]
         pods_on = self._pods_on.copy()
         for number, node in enumerate(places):
@@ -546,7 +546,7 @@ class AnnealingModel:
         return weights
 
     def _neighbor(self, rng: RandomFloat, places: list[int]) -> list[int]:
-        """Return an arrangement with one pod moved, or with two pods exchanged."""
+        """Return an arrangement with one pod moved or two pods swapped."""
         changed = places.copy()
         one = int(rng() * len(places))
         if rng() < _SWAPS:

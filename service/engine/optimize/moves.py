@@ -40,7 +40,7 @@ KINDS_MAX = 64
 
 
 class WatchedRules(NamedTuple):
-    """The rules that may be broken or satisfied while pods move."""
+    """The rules that may be broken or satisfied by moving pods."""
 
     affected: Affected
     before: frozenset[BrokenRule]
@@ -263,7 +263,7 @@ class MoveEvaluator:
         return slots[chosen], left, added[inverse[kept]]
 
     def use(self, pod: Pod) -> PodUsage:
-        """Return the pod's usage of its node."""
+        """Return the resources that a pod uses on its node."""
         if pod.resize is not None:
             return PodUsage.of(pod.spec, pod.resize)
         return self._cluster.class_of(pod).template.use

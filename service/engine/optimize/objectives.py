@@ -23,13 +23,13 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.spread import SpreadRule
 
 WHOLE = 1_000
-"""Shares of a node's capacity are expressed in thousandths."""
+"""The value of a full share; shares of a node's capacity are in thousandths."""
 ANYWHERE = ""
 """The key of node costs in totals, as nodes belong to no namespace."""
 
 
 class PlacementCost(ABC):
-    """One measure of the placement of a cluster's pods."""
+    """Base class of measures of how a cluster's pods are placed."""
 
     @abstractmethod
     def total(self) -> Counter[str]:
@@ -79,7 +79,7 @@ class SoftSpread(NamedTuple):
         return SpreadLevel(counts, existing, least, least + self.rule.max_skew)
 
     def counts(self) -> tuple[Ints, Mask]:
-        """Return the pods in each domain, and the domains that exist, both of shape (domains,)."""
+        """Return the number of pods in each domain, and which domains exist, shape (domains,)."""
         if self.rule.per_node:
             existing = self.rule.included_nodes.mask
         else:
@@ -399,10 +399,10 @@ class _ResourceCost(NodeCost):
 
 
 class FragmentationCost(_ResourceCost):
-    """The free amount of a resource that is too fragmented for a pod that needs a whole block.
+    """The free amount of a resource that is too fragmented for pods that need whole blocks.
 
-    Without a block size, a block is a whole node: this counts what is free on partly used nodes.
-    Otherwise it counts the remainder of each node's free amount after whole blocks.
+    Without a block size, a block is a whole node: this counts the free amounts of partly used
+    nodes. Otherwise it counts the remainder of each node's free amount after whole blocks.
     """
 
     def __init__(self, cluster: Cluster, resource: str, block: int | None) -> None:

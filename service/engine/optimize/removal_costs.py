@@ -32,7 +32,7 @@ class RemovalCosts:
         """Whether removing other pods of these classes can lower a cost, because a class has
         preferences."""
         self._rules: dict[int, SpreadRule] = {}
-        """The constraints of the classes, one for each counter."""
+        """One spread constraint of the classes per counter, by counter id."""
         for pod_class in classes:
             self.may_fall = self.may_fall or bool(pod_class.template.preferred)
             for rule in (*pod_class.template.hard_spread, *pod_class.template.soft_spread):
@@ -43,7 +43,7 @@ class RemovalCosts:
         slot."""
 
     def of(self, pod_class: PodClass, slot: int) -> RemovalCost:
-        """Return the current cost of removing a pod of a class from the node of a slot."""
+        """Return the current cost of removing a pod of a class from the node at a slot."""
         return RemovalCost(self._spread(pod_class, slot), self._preferences(pod_class, slot))
 
     def _spread(self, pod_class: PodClass, slot: int) -> int:

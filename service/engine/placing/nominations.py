@@ -16,7 +16,7 @@ from service.model.pods.pod import Pod
 
 
 class Reservation(NamedTuple):
-    """A node, and the pods for which room is reserved on it; moved pods stand for replacements."""
+    """A node, and the pods that room is reserved for; moved pods stand for their replacements."""
 
     slot: int
     node_name: str
@@ -24,7 +24,7 @@ class Reservation(NamedTuple):
 
 
 def reservations(cluster: Cluster, pod: Pod) -> list[Reservation]:
-    """Return the reservations that a pod has to respect."""
+    """Return the reservations that a pod must respect."""
     key, pods_by_node = (pod.namespace, pod.name), dict[str, list[Pod]]()
     for name, nominated in cluster.nominated.items():
         pods = [p for k, p in nominated.items() if p.priority >= pod.priority and k != key]

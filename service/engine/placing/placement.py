@@ -263,7 +263,7 @@ def _relations(
 def _relative_scores(
     relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
 ) -> list[DomainScores | Ints]:
-    """Return the weighted scores that depend on which nodes are candidates.
+    """Return the weighted scores that depend on the set of candidates.
 
     Scores by node, shape (nodes,), int64, are shifted by TIE_BITS like ranks.
     """

@@ -31,7 +31,7 @@ class Refusal:
 
     @property
     def plugins(self) -> frozenset[str]:
-        """The plugins that rejected the pod; one of them has to change its verdict first."""
+        """The plugins that rejected the pod; one of them must change its verdict first."""
         return frozenset(self.reasons)
 
 
@@ -69,7 +69,7 @@ SlotFailures = dict[str, dict[str, bool]]
 def _failures_with_nominated(
     cluster: Cluster, pod: Pod, profile: Profile
 ) -> list[tuple[int, SlotFailures]]:
-    """Return the slots where the pod does not fit beside nominated pods, with the failures."""
+    """Return the slots where the pod does not fit along with nominated pods, with failures."""
     pod_class, answer = cluster.class_of(pod), []
     for reservation in reservations(cluster, pod):
         mark = cluster.mark()

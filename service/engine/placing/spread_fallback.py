@@ -12,7 +12,7 @@ from service.model.pods.pod import Pod, PodSpec
 
 
 def fallbacks(pod: Pod) -> tuple[int, ...]:
-    """Return the indexes of a pod's constraints that may fall back."""
+    """Return the indexes of a pod's fallback constraints."""
     constraints = pod.spec.topology_spread_constraints
     return tuple(
         index

@@ -111,7 +111,7 @@ def _deviation(fractions: Floats) -> Floats:
 
 
 def _deviation_of(fractions: list[float]) -> float:
-    """Return the standard deviation, bit-equal to Kubernetes by the same order of operations."""
+    """Return the standard deviation, computed in Kubernetes' order to be equal bit for bit."""
     if len(fractions) < 2:  # noqa: PLR2004
         return 0.0
     if len(fractions) == 2:  # noqa: PLR2004

@@ -138,7 +138,7 @@ def _verdict_vetoes(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
 
 
 def _allocation_failures(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
-    """Return the nodes on which claims cannot be allocated, for each reason."""
+    """Return one failure per reason, with the nodes where claims cannot be allocated."""
     wanted = devices.wanted()
     if not wanted:
         return []

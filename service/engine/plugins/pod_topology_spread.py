@@ -322,7 +322,7 @@ def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
 
 
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
-    """Return the complement of `allowed_domains` as vetoes, in plain integers."""
+    """Return the complement of `allowed_domains` as vetoes, using plain integers."""
     existing = rule.included_nodes.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]
@@ -365,9 +365,9 @@ def _size(rule: SpreadRule, ignored: Ints) -> int:
 
 
 def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) -> bool:
-    """Return whether scored nodes without the label add a domain.
+    """Return whether scored nodes without the label form an additional domain.
 
-    They share the domain of the value "" if it exists.
+    If the value "" exists, they share its domain.
     """
     domain = rule.key.values.ids.get("")
     if domain is not None and domain + 1 < len(nodes_in) and nodes_in[domain + 1]:

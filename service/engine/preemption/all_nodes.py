@@ -88,7 +88,7 @@ class Removable:
 def judge(
     removable: Removable, nodes: NodeTable, pod_class: PodClass, filters: Sequence[Plugin]
 ) -> Verdict:
-    """Apply filters to the nodes without their removable pods."""
+    """Apply filters to the nodes as if their removable pods had left."""
     slots = removable.slots
     deciding = np.ones(len(slots), dtype=np.bool_)
     unsure = np.zeros(len(slots), dtype=np.bool_)

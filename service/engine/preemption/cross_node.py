@@ -33,7 +33,7 @@ REMOVAL: Final = 20
 STEP: Final = 60
 """The work of one step of the reversed search, in addition to listing pods."""
 DEPTH_MAX: Final = 100
-"""The depth at which the reversed search gives up."""
+"""The maximum depth of the reversed search."""
 NOTHING: Final = Cost(0, -(2**62), 0, 0, -(2**62))
 """A cost lower than that of any victims."""
 
@@ -74,7 +74,7 @@ class CrossNodeSearch:
         self._work = WORK_MAX
         """The remaining work budget."""
         self.is_cut_short = False
-        """Whether solutions may have been missed."""
+        """Whether the search was cut short, so that solutions may have been missed."""
 
     def bound(self, slot: int) -> Bound | None:
         """Return a lower bound on the cost of making room on a node, or None.

@@ -1,4 +1,4 @@
-"""Whether a pod passes all filters on one node while other pods are removed or reprieved.
+"""The check that a pod passes all filters on a node while other pods are removed or reprieved.
 
 Verdicts that do not depend on removals are computed once, for all nodes.
 """

@@ -65,7 +65,7 @@ class NoPreemption(NamedTuple):
     ends_nomination: bool = False
     """Whether the pod's previous nomination has become useless."""
     claims_devices: bool = False
-    """Whether DynamicResources has examined claims of the pod."""
+    """Whether DynamicResources has examined the pod's claims."""
 
     def message_after(self, message: str) -> str:
         """Return Kubernetes' report on a pod that was refused with this message.

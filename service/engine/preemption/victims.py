@@ -58,7 +58,7 @@ def victims_of(pods: Iterable[Pod], violations: int) -> Victims:
 
 
 def cost_of(victims: Victims) -> Cost:
-    """Return the cost of making room on a node; there must be at least one victim."""
+    """Return the cost of evicting victims, of which there must be at least one."""
     pods = victims.pods
     highest = pods[0].priority
     return Cost(

@@ -48,7 +48,7 @@ class RelationPlugins:
 
 
 class Profile:
-    """The plugins of one profile."""
+    """One profile's plugins with their weights, and the rules that they add."""
 
     def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
         plugins = [plugin.of(profile, config) for plugin in known_plugins().values()]

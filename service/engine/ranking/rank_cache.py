@@ -87,7 +87,7 @@ class RowCache:
         """The size of all arrays, including those shared with other rules of the same `static_key`.
         """
         self.bytes_counted = 0
-        """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
+        """The part of `size_in_bytes` that the `Cluster` has already counted."""
         self.is_cached = True
         """Whether the `Cluster` still caches the rows; otherwise, their dependencies are no longer
         updated."""

@@ -46,7 +46,7 @@ class StaticRows:
         self._filters = [plugin for plugin in profile.static_filters if plugin.applies(rules)]
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
-        """The nodes that pass the filters that read only the node, shape (nodes,)."""
+        """The nodes that pass all filters that read only the node itself, shape (nodes,)."""
         self.scores: Ints | None = None
         """The weighted sum of the scores without normalization, shape (nodes,), int64, or None if
         all are 0."""
@@ -79,7 +79,7 @@ class StaticRows:
                 self._add(plugin, weight, scores)
 
     def holds(self, rows: Slots) -> bool:
-        """Return whether the masks and scores of some nodes equal a fresh computation."""
+        """Return whether the masks and scores of some nodes equal freshly computed ones."""
         nodes, rules = self._nodes, self._rules
         mask: Mask = nodes.alive.take(rows)
         for plugin in self._filters:

@@ -95,7 +95,7 @@ def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
 
 
 class _CulpritSearch:
-    """The search for the culprits of one pod on one node."""
+    """A search for the culprits that exclude one pod from one node."""
 
     def __init__(self, cluster: Cluster, pod: Pod, node_name: str) -> None:
         self._cluster = cluster
@@ -203,7 +203,7 @@ class _CulpritSearch:
         return [(pod, pod_class) for pod, pod_class in placed if room.taken(pod_class)]
 
     def _unmet_by_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
-        """Yield a culprit for each rule of the pod that the node's labels do not satisfy."""
+        """Yield a culprit for each rule of the pod that the node does not satisfy by its labels."""
         if plugin.name == selection.NAME:
             paths: Sequence[str | None] = self._unmet_selections() or [None]
         elif plugin.name == spreading.NAME:

@@ -68,7 +68,7 @@ class Remedy(NamedTuple):
     added: Node | None = None
     """The node to add, or None; `node_name` is then the node that it resembles."""
     change: AnyRepairChange | None = None
-    """The change as reported, or None for a request whose reduction depends on the node."""
+    """The reported change, or None for a request whose reduction depends on the node."""
     resource: str = ""
     """The resource whose request is lowered, or ""."""
 
@@ -86,7 +86,7 @@ class Obstacle(NamedTuple):
 
     @property
     def is_final(self) -> bool:
-        """Whether no known change helps."""
+        """Whether no known change would help."""
         return self.of_pod is None and self.of_node is None and not self.removable
 
 
@@ -272,7 +272,7 @@ NEVER = 2**31
 
 
 class ObstacleMap:
-    """The obstacles of a pod on the nodes of a cluster, at the time of creation."""
+    """A pod's obstacles on the nodes of a cluster, as of creation."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster
@@ -281,7 +281,7 @@ class ObstacleMap:
         self._obstacles: list[Obstacle] = []
         self._covered: dict[Key, int] = {}
         self.is_complete = True
-        """Whether all obstacles are distinguished."""
+        """Whether all obstacles and kinds of nodes were considered."""
         nodes = cluster.nodes
         self._bits: Ints = np.zeros(nodes.size, dtype=np.int64)
         hopeless = ~nodes.alive

@@ -94,7 +94,7 @@ def affinity_rules(template: Template, *, per_term: bool) -> tuple[RuledTerms, R
 
 
 def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
-    """Yield each term of required affinity that exempts the first pod, with its rule."""
+    """Yield each required affinity term that exempts the first pod, with its rule."""
     affinity = template.spec.affinity
     if affinity and affinity.pod_affinity:
         _, ruled = affinity_rules(template, per_term=template.affinity_per_term)
@@ -104,7 +104,7 @@ def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
 
 
 def anti_affinity_rules(template: Template) -> RuledTerms:
-    """Return each term of required anti-affinity with its rule, in compilation order."""
+    """Return each required anti-affinity term with its rule, in compilation order."""
     affinity = template.spec.affinity
     if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
         return ()

@@ -223,7 +223,7 @@ class Inspection:
         return exempt is not None and key_of(exempt) == key_of(pod)
 
     def _breaking_pods(self, pod_class: PodClass) -> Iterator[Pod]:
-        """Yield the pods of a class that break affinity required only for scheduling."""
+        """Yield the pods of a class that break affinity terms required only during scheduling."""
         rules = self._template_rules(pod_class.template)
         test = _AffinityTest(pod_class, rules.during_execution, rules.ignored)
         for slot in pod_class.nodes:

@@ -60,7 +60,7 @@ class NodeVerdicts:
         """The number of logged changes at the last evaluation of the nodes, or -1 before the first.
         """
         self.turn = -1
-        """The decision in which the nodes were last evaluated."""
+        """The number of the decision that last evaluated the nodes."""
         self.unanswered: set[int] = set()
         """The slots with selectors that are still being evaluated."""
 
@@ -233,7 +233,7 @@ class DeviceTable:
                 yield pool
 
     def _reaches(self, name: str, slot: int) -> bool:
-        """Return whether a node can access a readable slice, which must not be another node's."""
+        """Return whether a node can access a slice that is readable and not another node's."""
         resource_slice = self._slices[name]
         if not resource_slice.is_known:
             return False

@@ -30,7 +30,7 @@ class DeviceUse(NamedTuple):
 def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
     """Return the claims that a pod uses, without duplicates, in the order of its spec.
 
-    A template for which the pod's status states that no claim is needed is omitted.
+    Templates that need no claim according to the pod's status are omitted.
     """
     made = dict(pod.device_claims)
     uses: dict[str | DeviceUse, DeviceUse] = {}

@@ -120,7 +120,7 @@ class DeviceSearch:
         steps_max: int,
         questions: OpenQuestions,
     ) -> None:
-        """Prepare a search; other claims hold the `in_use` devices; all classes must exist."""
+        """Prepare a search; `in_use` holds other claims' devices; all classes must exist."""
         self._questions = questions
         self._pools = pools
         self._claims = claims

@@ -77,7 +77,7 @@ class Interner(Generic[T]):
         return new
 
     def release(self, value: T) -> None:
-        """Forget a value that is no longer referenced, and free its integer."""
+        """Release a value that is no longer referenced, and free its integer."""
         old = self.ids.pop(value)
         self.values[old] = None
         self._free.append(old)

@@ -286,7 +286,7 @@ class NodeView(ABC):
         return self._values.data[slot]
 
     def holds(self) -> bool:
-        """Return whether the values, once repaired, equal a fresh computation."""
+        """Return whether the values, once repaired, equal freshly computed ones."""
         return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
 
     @property
@@ -350,7 +350,7 @@ class WeightedTerm(NamedTuple):
     weight: int
     """The weight of the term; negative for anti-affinity."""
     once: bool
-    """Whether any number of pods counts as one."""
+    """Whether any positive number of pods counts as one."""
 
     def per_domain(self) -> Ints:
         """Return the values of all domains, shape (capacity + 1,), int64."""

@@ -40,11 +40,11 @@ PORT_BYTES = 160
 """The approximate size in bytes of the counter of a host port."""
 
 HostPort = tuple[str, str, int]
-"""Host IP ("0.0.0.0" for all), protocol, and port."""
+"""A host IP ("0.0.0.0" for all), protocol, and port."""
 
 
 def image_name(image: str) -> str:
-    """Add the tag `:latest` to an image without a tag; a colon before a `/` begins a port."""
+    """Add the tag `:latest` to an image without a tag; a colon before a `/` precedes a port."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
@@ -59,9 +59,9 @@ def without_times(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 def tie_hash(name: str) -> int:
-    """Hash the name of a node or pod to an integer below 2**TIE_BITS, the same in every process.
+    """Hash a node or pod name to an integer below 2**TIE_BITS that is equal in every process.
 
-    The hashes of both break ties between nodes of equal score.
+    The hashes of both names break ties between nodes with equal scores.
     """
     return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
@@ -138,7 +138,7 @@ class NodeTable:
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
-        """Return the allocatable and requested columns of a resource, created on first use."""
+        """Return the allocatable and requested columns of a resource, creating them if needed."""
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
@@ -229,7 +229,7 @@ class NodeTable:
         return self._scored[resource].cells[slot]
 
     def key(self, name: str) -> TopologyKey:
-        """Return the column of a label key, built on first use."""
+        """Return the column of a label key, creating it on first use."""
         key = self.keys.get(name)
         if key is None:
             key = self.keys[name] = TopologyKey(name, self.size)

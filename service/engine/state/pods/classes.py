@@ -358,7 +358,7 @@ class PodClass:
         return [first] * len(terms)
 
     def matches_all(self, terms: Iterable[AffinityTerm]) -> bool:
-        """Return whether pods of this class themselves match all of the terms."""
+        """Return whether pods of this class match all of the terms themselves."""
         return all(self in term.matcher.classes for term in terms)
 
 

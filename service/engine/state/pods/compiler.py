@@ -216,7 +216,7 @@ class ObjectRules(NamedTuple):
 
 
 class Compiler:
-    """The templates and classes of one cluster under one configuration."""
+    """Compiles pods into the templates and classes of one cluster under one configuration."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class Compiler:
         self.uncommitted_idle: dict[PodClass, None] = {}
         """The uncommitted classes without pods."""
         self._kin: Counter[object] = Counter()
-        """The number of classes with pods by `PodClass.kin`."""
+        """The number of classes with pods, by `PodClass.kin`."""
         self._falling_back: dict[Template, None] = {}
         """The templates that have variants (`service.engine.placing.spread_fallback`)."""
         self.has_dropped = False

@@ -127,7 +127,7 @@ class TermMatcher(NamedTuple):
         )
 
     def _exempts(self, subject: Subject) -> bool:
-        """Return whether exactly one of the two pods is a daemon."""
+        """Return whether exactly one of the rule's owner and the pod is a daemon."""
         return (subject.namespace in self.daemons) != self.of_daemon
 
     def _selects(self, subject: Subject) -> bool:

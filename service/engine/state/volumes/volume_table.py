@@ -350,7 +350,7 @@ class PodVolumes(VolumeUser):
         return attached
 
     def known_claims(self) -> list[PersistentVolumeClaim]:
-        """Return the claims that exist."""
+        """Return the pods' claims that exist."""
         known = self.table.claims
         return [known[use.key] for use in self.claims if use.key in known]
 
