@@ -65,10 +65,10 @@ class Headroom(NamedTuple):
     spare: Ints
     """The amount left if all pods stay, shape (nodes,)."""
     resource: str = ""
-    """The resource that pods take by their requests, or "" if `taken` decides."""
+    """The resource that pods' requests take, or "" if `taken` decides."""
     taken: Callable[[PodClass], int] | None = None
-    """The amount that a pod of a class takes. If it is None and there is no resource, pods take
-    nothing."""
+    """Returns the amount that a pod of a class takes. If this is None and `resource` is "", pods
+    take nothing."""
     counted: Mask | None = None
     """The nodes whose pods count, shape (nodes,), or None for all."""
     is_given: bool = False
@@ -402,8 +402,8 @@ class RelativeScore:
     """A pod's score based on its relations to other pods, in every available form."""
 
     terms: tuple[WeightedTerm, ...] = ()
-    """The terms from whose sum `RelationPlugin.scale` computes a node's score, relative to the
-    lowest and highest sums of the candidates; empty if it does not."""
+    """The terms, or empty if `RelationPlugin.scale` does not apply. `scale` computes a node's score
+    from its sum of these terms, relative to the lowest and highest sums of the candidates."""
 
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
         """Return the scores by domain, or None if more than one key with few domains is needed."""

@@ -84,7 +84,10 @@ class AffectedRules:
         return [rule for rule in new if self._counts(rule)] if new else []
 
     def alike(self, affected: Affected, slots: Slots) -> Ints:
-        """Number slots so that those no affected rule distinguishes are equal, shape (slots,)."""
+        """Return numbers that are equal for slots that no affected rule distinguishes.
+
+        They have the shape (slots,).
+        """
         number = np.zeros(len(slots), dtype=np.int64)
         for key, included_nodes in affected.places:
             part = key.domain_of[slots] + 1

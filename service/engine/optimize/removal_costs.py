@@ -16,7 +16,7 @@ class RemovalCost(NamedTuple):
     """The cost of removing a pod; costs of successive removals add up."""
 
     spread: int
-    """The increase of the sum of squared numbers of pods per domain, over all constraints.
+    """The increase in the sum of the squared numbers of pods per domain, over all constraints.
 
     For a given number of pods, this sum is least if they are spread most evenly."""
     preferences: int

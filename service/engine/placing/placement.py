@@ -55,8 +55,8 @@ def place(
 ) -> Placement | Refusal:
     """Find the best feasible node for a pod, without changing the cluster.
 
-    A feasible `hint` is used without a search; otherwise, so is the node nominated for the pod, or
-    reserved for it as the replacement of a moved pod.
+    A feasible `hint` is used without a search. Otherwise, the node nominated for the pod is used if
+    feasible, or else the node reserved for it as the replacement of a moved pod.
 
     Args:
         cluster: the cluster.

@@ -24,8 +24,8 @@ class Refusal:
     """A placement's answer if no node is feasible."""
 
     message: str
-    """The text `0/N nodes are available: …` as written by kube-scheduler v1.35, without preemption.
-    """
+    """The text `0/N nodes are available: …` in the format of kube-scheduler v1.35, without the part
+    about preemption."""
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
     """The number of nodes for which a plugin is the first to fail, by plugin and reason."""
 

@@ -359,7 +359,7 @@ def _affinity_headroom(term: AffinityTerm, *, first: bool) -> Headroom:
 
 
 def _anti_affinity_headroom(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """Return how many more pods matching the pod's own anti-affinity each node tolerates."""
+    """Return how many more pods that match the pod's own anti-affinity each node tolerates."""
     limit, taken = term.limit_for(pod_class), _count_matches(term.matcher)
     if limit is None:
         return Headroom(ANTI_AFFINITY, _negated_counts(term.counter), taken=taken)

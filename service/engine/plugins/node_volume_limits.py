@@ -39,11 +39,13 @@ class NodeVolumeLimits(VolumePlugin):
             VOLUME_ATTACHMENT.kind,
         }
     )
-    """The kinds include claims, because volumes that placed pods' claims are bound to count."""
+    """The kinds that affect the verdict. They include claims, because the volumes bound to placed
+    pods' claims count towards limits."""
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_CAME, Change.OBJECT_CHANGED}
     )
-    """The events include new pods, because one may use a volume that is then already attached."""
+    """The events that may change a rejection. They include new pods, because a volume that one
+    attaches counts only once."""
 
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:

@@ -118,7 +118,7 @@ def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> boo
 
 
 def _failing_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
-    """Return the nodes that cannot use a bound volume, and those that lack one that is missing.
+    """Return masks of the nodes that cannot use a bound volume, and that fail for a missing one.
 
     Both masks have the shape (nodes,). If a volume is missing, all nodes that can use the preceding
     volumes fail for it.

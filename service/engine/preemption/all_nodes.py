@@ -126,7 +126,7 @@ def _refused_nodes(
 
 
 def _scarce(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
-    """Return the headrooms that are too small on some node for all of its pods."""
+    """Return the headrooms that are insufficient on some node if all of its pods stay."""
     return [room for room in rooms if (room.spare.take(slots) < 0).any()]
 
 

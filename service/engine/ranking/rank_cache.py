@@ -30,8 +30,7 @@ SCALARS_MAX = 32
 AFFINITIES_MAX = 8
 """The maximum number of cached sets of affinity terms; the least recently used is evicted first."""
 REBUILD_SHARE = 8
-"""The divisor of the number of nodes: if more than an eighth changed, rebuilding is cheaper than
-repairing."""
+"""The inverse of the share of changed nodes above which rebuilding is cheaper than repairing."""
 
 
 class RowCache:

@@ -149,7 +149,7 @@ class TermMatcher(NamedTuple):
 
 
 Matcher = frozenset[TermMatcher]
-"""Matches the pods that match every term matcher, of which there is usually only one."""
+"""Term matchers that a pod must match together; usually there is only one."""
 
 
 def matches(matcher: Matcher, subject: Subject) -> bool:
