@@ -1,4 +1,4 @@
-"""The state of one cluster that decisions read, in columns and counters, with exact undo."""
+"""One cluster's scheduling state, held in columns and counters, with exact undo."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
@@ -32,15 +32,16 @@ from service.model.volumes.volume import ClaimRef, VolumeObject
 from service.model.volumes.volume_kinds import volume_object
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
-"""The bytes of cached masks and scores; the least recently used are evicted first."""
+"""The size limit of all cached masks and scores, in bytes; the least recently used are evicted
+first."""
 
 STATIC_ROWS_MAX = 32
-"""How many `StaticRows` are cached for later rules; cached ranks hold those that they use. The
-least recently used are evicted first."""
+"""The maximum number of cached `StaticRows`; the least recently used are evicted first. Cached
+ranks keep those that they use alive."""
 
 
 class PodInfo:
-    """A known pod, with its class and its usage of the node it is placed on."""
+    """A known pod, with its class and the resources that it uses on its node."""
 
     __slots__ = ("pod", "pod_class", "ports", "use")
 
@@ -53,11 +54,11 @@ class PodInfo:
 
 
 class Cluster:
-    """Nodes, namespaces, pods, and auxiliary objects as decisions see them.
+    """A cluster's nodes, namespaces, pods, and auxiliary objects, as scheduling decisions see them.
 
     Pods count only if they are bound to a known node and not finished. Every change has an exact
-    inverse in the undo log: `undo(mark)` returns to the state in which `mark()` was called. A
-    cluster may be used by one thread only; it has no clock and does no I/O.
+    inverse in the undo log: `undo(mark)` returns to the state at the call of `mark()`. A cluster
+    may be used by one thread only; it has no clock and does no I/O.
     """
 
     def __init__(self, config: ClusterConfig | None = None) -> None:
@@ -65,18 +66,18 @@ class Cluster:
         self._undo: list[Callable[[], object]] = []
         self._committed = 0
         self.position = 0
-        """The number of changes ever made and not undone."""
+        """The number of changes made and not undone."""
         self.version = 0
-        """Raised by every change and undo: while it stays the same, so does the cluster."""
+        """Incremented by every change and undo, so that equal versions mean equal state."""
         self._recording = True
         self._pods: dict[ObjectName, PodInfo] = {}
         self._by_node: dict[str, dict[ObjectName, PodInfo]] = {}
         self.nominated: dict[str, dict[ObjectName, Pod]] = {}
-        """The pending pods nominated for a node, by its name; nodes without such pods are
-        omitted."""
+        """Pending pods by the name of the node that they are nominated for; other nodes have no
+        entry."""
         self.reserved: dict[ObjectName, tuple[str, Pod]] = {}
-        """Pods that will be replaced, with the nodes on which room is reserved for the
-        replacements."""
+        """Moved pods, each with the name of the node on which room is reserved for its replacement.
+        """
         self._namespaces: dict[str, Namespace] = {}
         self.objects = AuxiliaryObjects()
         """The objects that rules read besides nodes, namespaces, and pods."""
@@ -126,7 +127,7 @@ class Cluster:
         return self.position
 
     def undo(self, mark: int) -> None:
-        """Return to the state at a mark, by inverses in reverse order."""
+        """Return to the state at a mark by applying the recorded inverses in reverse order."""
         assert mark >= self._committed
         self.version += 1
         self._recording = False
@@ -138,7 +139,7 @@ class Cluster:
             self._recording = True
 
     def commit_until(self, mark: int) -> None:
-        """Make the changes before a mark final, by forgetting their inverses."""
+        """Make the changes before a mark permanent by discarding their inverses."""
         assert self._committed <= mark <= self.position
         del self._undo[: mark - self._committed]
         self._committed = mark
@@ -153,7 +154,7 @@ class Cluster:
     # Configuration
 
     def configure(self, config: ClusterConfig) -> None:
-        """Set another configuration; a change of compiled settings costs a complete reload."""
+        """Apply a new configuration; changing a compiled setting rebuilds the whole state."""
         before = self.config
         self._record(lambda: self.configure(before))
         self.config = config
@@ -168,7 +169,7 @@ class Cluster:
         return None if slot is None else self.nodes.nodes[slot]
 
     def put_node(self, node: Node) -> None:
-        """Add or replace a node. Pods that already name it count from now on."""
+        """Add or replace a node. Pods already bound to a new node start to count."""
         before = self.node(node.name)
         if before is None:
             self._record(lambda: self.delete_node(node.name))
@@ -187,7 +188,7 @@ class Cluster:
         self.recount(slot, 1)
 
     def delete_node(self, name: str) -> None:
-        """Remove a node; its pods stay known, and count again if a node of that name is added.
+        """Remove a node. Its pods stay known, and count again once a node of that name is added.
 
         Raises:
             KeyError: there is no such node.
@@ -224,11 +225,11 @@ class Cluster:
     # Namespaces
 
     def put_namespace(self, namespace: Namespace) -> None:
-        """Add a namespace or change its labels; namespace selectors are evaluated again."""
+        """Add a namespace or change its labels, and re-evaluate namespace selectors."""
         self._swap_namespace(namespace.name, namespace)
 
     def delete_namespace(self, name: str) -> None:
-        """Forget the labels of a namespace; one that was never stored has none."""
+        """Remove a namespace's labels, if any are stored."""
         self._swap_namespace(name, None)
 
     def _swap_namespace(self, name: str, namespace: Namespace | None) -> None:
@@ -269,14 +270,14 @@ class Cluster:
         self._compiler.follow_object(before, kept)
 
     def assume_binding(self, claim: ObjectName, volume_name: str) -> None:
-        """Bind a claim to a free volume, until that is undone."""
+        """Tentatively bind a claim to an available volume."""
         before, volume = self.volumes.claims[claim], self.volumes.volumes[volume_name]
         reference = ClaimRef(namespace=before.namespace, name=before.name, uid=before.uid)
         self._assume(replace(before, volume_name=volume_name, is_bound=True), before)
         self._assume(replace(volume, claim=reference, is_available=False), volume)
 
     def assume_provisioning(self, claim: ObjectName, node_name: str) -> None:
-        """Select a node for a claim whose volume is to be provisioned, until that is undone."""
+        """Tentatively select a node for a claim whose volume is yet to be provisioned."""
         before = self.volumes.claims[claim]
         self._assume(replace(before, selected_node=node_name), before)
 
@@ -285,9 +286,9 @@ class Cluster:
         self.volumes.put(after)
 
     def assume_devices(self, pod: Pod, allocations: Iterable[ClaimAllocation]) -> None:
-        """Allocate devices to the claims of a pod, until that is undone.
+        """Tentatively allocate devices to a pod's claims.
 
-        A claim that is still to be created gets a name that no stored one can have.
+        A claim yet to be created gets a name that no stored claim can have.
         """
         for allocation in allocations:
             name = (
@@ -301,7 +302,7 @@ class Cluster:
             self._swap_assumed(after, before)
 
     def forget_assumed_devices(self, pod: Pod) -> None:
-        """Remove the claims that were only assumed to be created for a pod, until it is undone."""
+        """Tentatively remove the claims that were assumed for a pod but are yet to be created."""
         for claim in pod.spec.resource_claims:
             assumed = self.devices.claims.get((pod.namespace, f"{pod.name}/{claim.name}"))
             if assumed is not None:
@@ -338,19 +339,19 @@ class Cluster:
         return (info.pod for info in self._pods.values())
 
     def placed_classes(self) -> tuple[PodClass, ...]:
-        """Return the classes that have pods which count on nodes."""
+        """Return the classes that have pods counted on nodes."""
         return tuple(pod_class for pod_class in self._match_index.classes if pod_class.nodes)
 
     def subject(self, pod_class: PodClass) -> Subject:
-        """Return the parts of a class's pods that matchers read."""
+        """Return the attributes of a class's pods that matchers read."""
         return self._match_index.subject(pod_class)
 
     def known_classes(self) -> tuple[PodClass, ...]:
-        """Return the classes that have pods, placed or not. Others are cached for later pods."""
+        """Return the classes that have pods, placed or not, excluding merely cached classes."""
         return tuple(pod_class for pod_class in self._match_index.classes if pod_class.pods)
 
     def selected_classes(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
-        """Return the classes with pods in a namespace, placed or not, that a selector matches."""
+        """Return the classes with pods in a namespace, placed or not, that match a selector."""
         return [
             pod_class
             for pod_class in self._match_index.selected(namespace, selector)
@@ -362,11 +363,11 @@ class Cluster:
         return tuple(self._match_index.entries.values())
 
     def is_wide(self, entry: MatcherEntry) -> bool:
-        """Return whether a matcher has to be compared with every new class."""
+        """Return whether a matcher must be checked against every new class."""
         return self._match_index.is_wide(entry)
 
     def node_set_verdicts(self) -> Iterator[bool]:
-        """Yield for each interned set of included nodes whether it is right."""
+        """Yield, for each interned set of included nodes, whether it is correct."""
         return self._inclusion_sets.verdicts()
 
     @property
@@ -388,7 +389,7 @@ class Cluster:
         return tuple(self._compiler.execution_classes)
 
     def pods_of(self, node_name: str) -> tuple[Pod, ...]:
-        """Return the pods that name a node, known or not, including finished ones."""
+        """Return the pods bound to a node, finished or not, even if the node is unknown."""
         return tuple(info.pod for info in self._by_node.get(node_name, {}).values())
 
     def placed_on(self, slot: int) -> Iterator[tuple[Pod, PodClass]]:
@@ -400,7 +401,7 @@ class Cluster:
                 yield info.pod, info.pod_class
 
     def importance(self, resources: Iterable[str]) -> ImportanceTable:
-        """Return the pods of each node by importance, with the amounts of these resources."""
+        """Return the table of each node's pods by importance, with the amounts of `resources`."""
         if self._importance is None:
             self._importance = ImportanceTable(self.nodes)
         self._importance.refresh(self._placed_with_use, resources)
@@ -414,7 +415,7 @@ class Cluster:
         ]
 
     def put_pod(self, pod: Pod) -> ObjectName:
-        """Add or replace the pod of that namespace and name; it counts where it is bound.
+        """Add or replace a pod, and count it on the node that it is bound to.
 
         Returns the pod's key, so that callers can reuse the tuple.
         """
@@ -441,11 +442,11 @@ class Cluster:
 
     @property
     def has_reservations(self) -> bool:
-        """Whether any node has room reserved, for pending pods or for replacements."""
+        """Whether any node has room reserved for pending pods or for replacements."""
         return bool(self.nominated or self.reserved)
 
     def reserve(self, pod: Pod, node_name: str | None) -> None:
-        """Reserve room on a node for the replacement of a pod, or release it (None)."""
+        """Reserve room on a node for a pod's replacement, or release it if `node_name` is None."""
         key = (pod.namespace, pod.name)
         before = self.reserved.get(key)
         old_pod, old_node = (pod, None) if before is None else (before[1], before[0])
@@ -519,15 +520,15 @@ class Cluster:
             self.volumes.count(pod_class.volumes, slot, pods)
         add_to_counters(pod_class, slot, pods)
 
-    # Queries of decisions
+    # Queries during decisions
 
     def class_of(self, pod: Pod) -> PodClass:
         return self._compiler.class_of(pod)
 
     def rows(self, rules: NodeRules, profile: Profile) -> RowCache:
-        """Return the cached masks and scores of these rules, updated.
+        """Return the cached masks and scores for rules, brought up to date.
 
-        They do not depend on the nodes that the rules name.
+        They ignore the node names in the rules.
         """
         rules = rules.anywhere or rules
         key = (rules, profile)
@@ -547,43 +548,43 @@ class Cluster:
     # Caches
 
     def cached_rows(self) -> tuple[RowCache, ...]:
-        """Return the cached rows, the least recently used first."""
+        """Return all cached rows, least recently used first."""
         return tuple(self._row_caches.values())
 
     @property
     def cached_row_bytes(self) -> int:
-        """The bytes of all cached rows that count towards ROW_CACHE_BYTES_MAX."""
+        """The size in bytes of all cached rows, which ROW_CACHE_BYTES_MAX limits."""
         return self._row_cache_bytes
 
     def forget_rows(self) -> None:
-        """Drop all caches of placements, but not the counters."""
+        """Drop all placement caches; the counters stay."""
         self._row_caches.clear()
         self._row_cache_bytes = 0
         self._static_rows.clear()
         self.nodes.views = NodeViews()
 
     def forget_in_steps(self) -> Generator[None, None, None]:
-        """Forget in steps what decisions added, such as rules of pods that were not stored.
+        """Drop in steps what decisions added, such as rules of pods that were never stored.
 
-        It is called at the end of each decision, and never during one. What belongs to known pods
-        is kept, and so, within bounds, is what belonged to stored ones.
+        Call it after each decision, never during one. Data of known pods is kept, and, within
+        bounds, so is data of formerly stored pods.
         """
         if self._compiler.uncommitted_idle:
             yield from self._compiler.forget_in_steps()
         self._forget_unused()
 
     def forget_uncommitted(self) -> None:
-        """Run `forget_in_steps` at once."""
+        """Run `forget_in_steps` to completion."""
         for _ in self.forget_in_steps():
             pass
 
     def forget_idle(self) -> None:
-        """Forget all rules that no pod has, including those cached for later pods."""
+        """Drop all rules that no pod has, including those cached for later pods."""
         self._compiler.forget_idle()
         self._forget_unused()
 
     def _forget_unused(self) -> None:
-        """Forget what depends on dropped classes, counters, label keys, and resources."""
+        """Drop cached data of dropped classes, counters, label keys, and resources."""
         if not self._compiler.has_dropped and not self.nodes.users.unused:
             return
         self._compiler.has_dropped = False
@@ -601,7 +602,7 @@ class Cluster:
             self._importance.forget_dropped()
 
     def _forget_rules(self, rules: NodeRules, is_last: bool) -> None:  # noqa: FBT001 - a callback
-        """Forget what is cached for released rules; `is_last` if none share their static key."""
+        """Drop cached data of released rules; `is_last` if no other rules have their static key."""
         for profile in self.profiles.values():
             rows = self._row_caches.pop((rules, profile), None)
             if rows is not None:
@@ -614,13 +615,13 @@ class Cluster:
         self._row_cache_bytes -= rows.bytes_counted
 
     def _count_bytes(self, rows: RowCache) -> None:
-        """Add the growth of cached rows to the sum of bytes."""
+        """Add the growth of cached rows to the total size."""
         grown = rows.size_in_bytes - rows.bytes_counted
         rows.bytes_counted += grown
         self._row_cache_bytes += grown
 
     def interned(self) -> dict[str, int]:
-        """Return how many things of each kind are interned, even if no pod has them now."""
+        """Return the number of interned entries of each kind, including those that no pod uses."""
         return {
             **self._compiler.interned(),
             "matchers by label pair": self._match_index.indexed,
@@ -628,7 +629,7 @@ class Cluster:
         }
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and approximate size in bytes of each structure besides the objects."""
+        """Yield the kind and approximate size in bytes of each structure except stored objects."""
         yield from self._compiler.sizes()
         yield from self._match_index.sizes()
         yield from self.nodes.sizes()
@@ -687,7 +688,7 @@ _NEVER_COMPILED = frozenset(
         "orphan_grace_seconds",
     )
 )
-"""Settings that the engine does not read, or reads only when it uses them."""
+"""Settings that compiled state does not depend on: the engine ignores them or reads them on use."""
 
 
 def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
@@ -699,7 +700,7 @@ def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
 
 
 def add_to_counters(pod_class: PodClass, slot: int, pods: int) -> None:
-    """Add pods on a node to all counters that count their class; subtract if negative."""
+    """Add pods on a node to every counter of their class, or subtract them if negative."""
     for entry in pod_class.matched:
         for counter in entry.counters.values():
             counter.add(slot, pods)
@@ -711,7 +712,7 @@ K = TypeVar("K", int, PodClass, OwnerReference)
 
 
 def _tally(counts: dict[K, int], key: K, pods: int) -> None:
-    """Add to a count; a count of zero is removed."""
+    """Add to a count, and remove the entry if the count becomes zero."""
     after = counts.get(key, 0) + pods
     if after:
         counts[key] = after

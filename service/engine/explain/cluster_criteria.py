@@ -1,4 +1,4 @@
-"""The criteria by which multi-cluster placements compare clusters: a pod's rules, and the load."""
+"""The criteria for comparing clusters in multi-cluster placement: a pod's rules and the load."""
 
 from service.engine.cluster import Cluster
 from service.engine.explain.totals import resource_totals
@@ -11,7 +11,7 @@ _LOAD = ("cpu", "memory")
 
 
 def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
-    """Return this cluster's figures for a pod's multi-cluster rules; the pod need not be stored."""
+    """Return this cluster's figures for the multi-cluster rules of a pod, stored or not."""
     pod_class = cluster.class_of(pod)
     template = pod_class.template
     rules = [(rule, True) for rule in template.hard_spread]
@@ -42,7 +42,7 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
 
 
 def used_share(cluster: Cluster) -> float:
-    """Return the greater requested share of cpu and memory, from 0 to 1; 1 without nodes."""
+    """Return the larger of the requested shares of cpu and memory, from 0 to 1; 1 without nodes."""
     totals = resource_totals(cluster)
     load = [totals[name] for name in _LOAD if name in totals]
     return max(

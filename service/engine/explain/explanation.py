@@ -1,4 +1,4 @@
-"""Explanations: the verdict of every plugin on every node, for people and for test vectors."""
+"""Explanations: the verdict of every plugin on every node, for users and test vectors."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -106,7 +106,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def explain(cluster: Cluster, pod: Pod) -> Explanation:
-    """Explain how every plugin judges a pod on every node; changes nothing.
+    """Explain how every plugin judges a pod on every node, without changing the cluster.
 
     Raises:
         UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
@@ -149,9 +149,10 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
 
 
 def explain_node(cluster: Cluster, pod: Pod, node_name: str) -> Explanation:
-    """Explain how every plugin judges a pod on one node, with the culprits; changes nothing.
+    """Explain how every plugin judges a pod on one node, and what is to blame for a rejection.
 
-    Of the other nodes, only the best have scores and totals, for comparison.
+    The cluster stays unchanged. Of the other nodes, only the best have scores and totals, for
+    comparison.
 
     Raises:
         KeyError: there is no such node.
@@ -185,7 +186,7 @@ def _only(names: Collection[str], by_node: dict[str, T]) -> dict[str, T]:
 
 
 def summarize(cluster: Cluster, pod: Pod) -> Summary:
-    """Count the nodes by the first reason for which each is rejected; changes nothing.
+    """Count nodes by the first reason for rejecting each, without changing the cluster.
 
     Raises:
         UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
@@ -210,7 +211,7 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
 
 
 def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
-    """Return the reasons, by plugin, why a pod does not fit on a node; empty if it fits.
+    """Return the reasons for rejecting a pod on a node, by plugin; empty if the pod fits.
 
     Raises:
         KeyError: there is no such node.
@@ -294,7 +295,7 @@ def _feasible_slots(
 def _scores(
     cluster: Cluster, pod_class: PodClass, profile: Profile, slots: Ints
 ) -> dict[str, Ints]:
-    """Return the normalized scores of the feasible slots, by plugin, without skipped plugins."""
+    """Return the normalized scores of the feasible slots by plugin, omitting skipped plugins."""
     nodes, answer = cluster.nodes, {}
     if not len(slots):
         return {}

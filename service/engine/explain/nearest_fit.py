@@ -11,8 +11,8 @@ from service.model.pods.pod import Pod
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
     """Return the name of the node with the smallest shortage for a pod, or None.
 
-    Candidates pass all other filters and could hold the pod if they were empty. Each shortage is
-    divided by the node's allocatable amount, and these shares are added up.
+    Candidates pass all other filters and could hold the pod if they were empty. The shortage is the
+    sum, over resources, of the missing share of the node's allocatable amount.
 
     Raises:
         UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.

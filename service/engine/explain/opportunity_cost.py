@@ -1,8 +1,8 @@
-"""Opportunity cost: the nodes that a pod with anti-affinity against all pods takes from others.
+"""Opportunity cost: the nodes that a pod with anti-affinity against all pods denies to others.
 
 The source is the section "Denial of Service" in the design of inter-pod affinity. A placed pod
-costs the domain that its node is in. A pending pod costs the largest or the average domain of the
-nodes that its own node affinity admits. If a pod has several topology keys, the most expensive one
+costs the domain of its node. A pending pod costs the largest or the average domain of the nodes
+that its own node affinity admits. If a pod has several topology keys, the most expensive one
 counts; for nested domains (nodes in zones) this is exactly what they take together.
 """
 
@@ -21,13 +21,14 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.model.pods.pod import Pod
 
 REMEMBERED_MAX = 1_024
-"""How many costs of pending pods are cached; beyond that, all are dropped."""
+"""The maximum number of cached costs of pending pods; exceeding it clears the cache."""
 KEYS_REMEMBERED_MAX = 16
-"""For how many sets of topology keys domain extents are cached; beyond that, all are dropped."""
+"""The maximum number of sets of topology keys with cached extents; exceeding it clears the cache.
+"""
 REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
-"""The approximate bytes that the rules of these pods may take."""
+"""The approximate maximum size in bytes of the rules in the cache of costs."""
 _AMOUNT_MAX = 2**48
-"""A greater amount of a node's resource counts as this much, so that sums fit int64."""
+"""The cap on a node's amount of a resource, so that sums fit in int64."""
 
 TopologyKeys = tuple[str, ...]
 
@@ -44,7 +45,7 @@ NOTHING = Extent(0, 0, 0)
 
 
 class OpportunityCosts:
-    """The costs of pods, valid until a node is added, removed, or changed."""
+    """Computes opportunity costs of pods; valid until a node is added, removed, or changed."""
 
     def __init__(self, cluster: Cluster, *, average: bool) -> None:
         self._cluster = cluster
@@ -53,13 +54,13 @@ class OpportunityCosts:
         self._taken: dict[TopologyKeys, Ints] = {}
         self._to_come: dict[tuple[NodeRules, TopologyKeys], Extent] = {}
         self._to_come_bytes = 0
-        """The approximate size of the cached rules, which may have no other user."""
+        """The approximate size in bytes of the cached rules."""
 
     def cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
-        """Return the cost of a pod under these topology keys (one or more).
+        """Return the cost of a pod under one or more topology keys.
 
-        This is what it takes on its node, or else on those that it may be placed on. A pod that
-        names a missing node takes nothing until that node is added.
+        The cost is that of the pod's node or, for a pending pod, of the nodes that it may be placed
+        on. A pod bound to a missing node costs nothing until that node is added.
         """
         if pod.node_name is None:
             return self._expected_cost(pod, keys)
@@ -87,7 +88,7 @@ class OpportunityCosts:
         return _extent(-(-taken.sum(axis=1) // count) if self._average else taken.max(axis=1))
 
     def _taken_under(self, keys: TopologyKeys) -> Ints:
-        """Return what a pod takes on each node, shape (3, nodes)."""
+        """Return the cost of a pod on each node, shape (3, nodes)."""
         if keys not in self._taken:
             if len(self._taken) >= KEYS_REMEMBERED_MAX:
                 self._taken.clear()
@@ -97,14 +98,14 @@ class OpportunityCosts:
 
 
 def _allocatable(nodes: NodeTable) -> Ints:
-    """Return cpu, memory, and 1 for each node, shape (3, nodes), int64; 0 for free slots."""
+    """Return each node's cpu, memory, and count (1), shape (3, nodes), int64; 0 for free slots."""
     columns = (nodes.allocatable("cpu"), nodes.allocatable("memory"), nodes.alive)
     stacked: Ints = np.minimum(np.stack(columns).astype(np.int64), _AMOUNT_MAX)
     return stacked
 
 
 def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
-    """Return the sums over each node's domain, shape (3, nodes); 0 for nodes without the key.
+    """Return sums over each node's domain, shape (3, nodes), which are 0 for nodes without the key.
 
     If no node has the key, the whole cluster counts as one domain.
     """
@@ -119,7 +120,7 @@ def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
 
 
 def _left_by(nodes: NodeTable, rules: NodeRules) -> Mask:
-    """Return the nodes that node affinity admits, shape (nodes,), or all if it admits none."""
+    """Return the nodes that node affinity admits, or all if it admits none, shape (nodes,)."""
     mask = nodes.alive & required_mask(nodes, rules.required, ALL)
     if rules.enforced.restricts:
         mask &= required_mask(nodes, rules.enforced, ALL)

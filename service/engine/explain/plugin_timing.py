@@ -14,20 +14,20 @@ Status = Literal["Success", "Unschedulable"]
 
 
 class Execution(NamedTuple):
-    """The work of one plugin at one extension point, for one pod and all nodes."""
+    """One plugin's run at one extension point, for one pod and all nodes."""
 
     plugin: str
     extension_point: ExtensionPoint
     status: Status
-    """Unschedulable means that no node passes this filter."""
+    """Unschedulable if no node passes this filter, else Success."""
     seconds: float
 
 
 def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[Execution]:
-    """Time each plugin that applies to the pod, judging all nodes without caches; changes nothing.
+    """Time each plugin that applies to a pod, on all nodes and without caches.
 
-    Placements use cached results for most of this, so they take much less than the sum. `now`
-    returns seconds since some fixed moment.
+    The cluster stays unchanged. Placements use cached results for most of this, so they take much
+    less than the sum. `now` returns seconds since some fixed moment.
 
     Raises:
         UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.

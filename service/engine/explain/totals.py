@@ -1,4 +1,4 @@
-"""Totals of a cluster: the free resources of its nodes, and how evenly pods are spread."""
+"""Totals of a cluster: the free resources of its nodes, and the evenness of spread."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,16 +14,16 @@ PODS = "pods"
 
 
 class ResourceTotals(NamedTuple):
-    """One resource over all nodes; milli-units of cpu, and whole units of all others."""
+    """The totals of one resource over all nodes, in milli-units for cpu, else in whole units."""
 
     allocatable: int
     requested: int
     largest_free: int
-    """The greatest free amount of a node that takes new pods."""
+    """The largest free amount on any node that accepts new pods."""
 
 
 class SpreadTotals(NamedTuple):
-    """How the pods that a topology spread constraint counts are spread over its domains."""
+    """The distribution over domains of the pods that a topology spread constraint counts."""
 
     namespace: str
     """The namespace of the pods that have the constraint."""
@@ -31,9 +31,9 @@ class SpreadTotals(NamedTuple):
     is_hard: bool
     max_skew: int
     skew: int
-    """The pods of the fullest included domain minus those of the emptiest one."""
+    """The number of pods in the fullest included domain minus the number in the emptiest."""
     counted: int
-    """The pods of all included domains."""
+    """The number of pods in all included domains."""
 
 
 def resource_totals(cluster: Cluster) -> dict[str, ResourceTotals]:
@@ -58,7 +58,7 @@ def _totals(cluster: Cluster, allocatable: Ints, requested: Ints) -> ResourceTot
 
 
 def pods_by_namespace(cluster: Cluster) -> Counter[str]:
-    """Count the pods that are on nodes and have not finished."""
+    """Count the unfinished pods on nodes, by namespace."""
     counts: Counter[str] = Counter()
     for pod_class in cluster.placed_classes():
         counts[pod_class.namespace] += sum(pod_class.nodes.values())
@@ -66,7 +66,7 @@ def pods_by_namespace(cluster: Cluster) -> Counter[str]:
 
 
 def spread_totals(cluster: Cluster) -> list[SpreadTotals]:
-    """Return the totals of the constraints of placed pods, the greatest skew first.
+    """Return the totals of placed pods' spread constraints, in descending order of skew.
 
     Constraints of several templates that count the same pods over the same nodes are listed once.
     """

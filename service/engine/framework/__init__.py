@@ -1,1 +1,1 @@
-"""The plugin framework: what a plugin implements, and the cluster events that it reacts to."""
+"""The plugin framework: the plugin interface, and the cluster events that plugins react to."""

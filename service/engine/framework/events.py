@@ -15,11 +15,11 @@ from service.model.pods.pod import Pod
 from service.model.pods.requests import placed_requests
 
 Pair = tuple[str, str]
-"""A label: key and value."""
+"""A label's key and value."""
 
 
 class Change(Enum):
-    """The kinds of events."""
+    """The kinds of cluster events."""
 
     NODE_ADDED = "a node came"
     NODE_REMOVED = "a node went"
@@ -37,8 +37,7 @@ class Change(Enum):
 
 
 ANY_CHANGE = frozenset(Change) - {Change.ADMISSION}
-"""The events of a plugin without specific ones: after each, the pods that it rejected are
-retried."""
+"""The default events of a plugin, each of which retries the pods that the plugin rejected."""
 
 DOMAINS_CHANGE = frozenset(
     {
@@ -58,28 +57,29 @@ class ClusterEvent(NamedTuple):
     """A change of nodes, namespaces, placed pods, or auxiliary objects."""
 
     change: Change | None
-    """None if anything may have changed."""
+    """The kind of event, or None if anything may have changed."""
     pods: tuple[Pod, ...] = ()
-    """The pod that was added, removed, or changed, before and after; empty if no pod was."""
+    """The pod that was added or removed, or the changed pod before and after; empty for other
+    events."""
     freed: frozenset[str] | None = None
-    """The resources that a removed pod used; None for other events."""
+    """The resources that a removed pod used, or None for other events."""
     relabelled: frozenset[str] | None = None
-    """The label keys whose values changed on the node, or None if the event is not about labels."""
+    """The label keys whose values changed on the node, or None for other events."""
     node: tuple[Node | None, Node] | None = None
-    """A node before and after, if it was added or relabeled."""
+    """The node before and after an addition or relabeling, or None for other events."""
     objects: tuple[DeclaredObject[Partial], ...] = ()
-    """An auxiliary object before and after; empty if the event is not about one."""
+    """The auxiliary object before and after; empty for other events."""
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the event's pods, or None if it has none."""
+        """The labels of all pods in the event, or None if it has no pods."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
 
 
 def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
-    """Return the events of a change of a node; None stands for a node that does not exist."""
+    """Return the events of a node's change; None stands for a node that does not exist."""
     if after is None:
         return [ClusterEvent(Change.NODE_REMOVED)]
     described = ClusterEvent(Change.NODE_DESCRIBED, node=(before, after))
@@ -97,7 +97,7 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
 
 
 def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
-    """Return the events of a change of a pod; None stands for a pod that counts on no node."""
+    """Return the events of a pod's change; None stands for a pod that counts on no node."""
     if before is None or after is None:
         arrived = [ClusterEvent(Change.POD_CAME, (after,))] if after else []
         return [_removal_event(before)] if before else arrived
@@ -114,7 +114,7 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
 def object_events(
     before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
 ) -> list[ClusterEvent]:
-    """Return the events of a change of an object; None stands for an object that does not exist."""
+    """Return the events of an object's change; None stands for an object that does not exist."""
     if before is not None and after is not None and alike(before, after):
         return []
     known = tuple(stored for stored in (before, after) if stored is not None)
@@ -128,7 +128,7 @@ def _removal_event(pod: Pod) -> ClusterEvent:
 
 
 def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """Return the keys that have different values, or that only one of the two has."""
+    """Return the keys whose values differ or that only one of the mappings has."""
     return frozenset(key for key, _ in before.items() ^ after.items())
 
 

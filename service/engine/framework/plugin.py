@@ -3,7 +3,7 @@
 Each plugin is one module of `service.engine.plugins` and contains everything about it; the list is
 in that package. Plugins are independent of each other. Placements, refusals, explanations, timings,
 and queueing hints iterate over the plugins of a profile (`service.engine.profiles.profile`) and
-name none.
+refer to none by name.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -37,7 +37,7 @@ Resources = tuple[tuple[str, int], ...]
 
 
 def resources_of(weights: Iterable[ResourceWeight]) -> Resources:
-    """Return resources and their weights in the form that scores use."""
+    """Convert resource weights to the form that scores use."""
     return tuple((weight.name, weight.weight) for weight in weights)
 
 
@@ -45,48 +45,49 @@ DEFAULT_RESOURCES = resources_of(plugin_args.DEFAULT_RESOURCES)
 
 
 class Failure(NamedTuple):
-    """One reason, with the nodes that fail for it."""
+    """One reason for refusal, with the nodes that fail for it."""
 
     reason: str
     nodes: Mask
     unresolvable: Mask | bool
-    """Where removing pods cannot help (Kubernetes' UnschedulableAndUnresolvable): a mask of the
-    shape (nodes,), or one value for all nodes."""
+    """The nodes where removing pods cannot help (Kubernetes' UnschedulableAndUnresolvable): a mask
+    of the shape (nodes,), or one value for all nodes."""
 
 
 class Headroom(NamedTuple):
-    """How much of one thing each node has left with the pod on it; negative where it is refused.
+    """The amount of one thing left on each node with the pod placed there; negative if refused.
 
-    Pods that leave the node free what they take of it.
+    Pods that leave a node free the amount that they take.
     """
 
     reason: str
-    """Why the node is refused."""
+    """The reason for refusing the node."""
     spare: Ints
-    """How much is left while all pods stay, shape (nodes,)."""
+    """The amount left if all pods stay, shape (nodes,)."""
     resource: str = ""
-    """The resource whose requested amounts pods take; "" if `taken` decides."""
+    """The resource that pods' requests take, or "" if `taken` decides."""
     taken: Callable[[PodClass], int] | None = None
-    """How much a pod of a class takes; None, without a resource, for nothing."""
+    """Returns the amount that a pod of a class takes. If this is None and `resource` is "", pods
+    take nothing."""
     counted: Mask | None = None
-    """The nodes whose pods count, shape (nodes,); None for all."""
+    """The nodes whose pods count, shape (nodes,), or None for all."""
     is_given: bool = False
     """Whether placed pods provide this instead of taking it, so that it shrinks when they leave."""
 
 
 class Headrooms(NamedTuple):
-    """The headrooms that determine a filter's verdict on every node, ordered by its reasons."""
+    """The headrooms that decide a filter's verdict on every node, in the order of its reasons."""
 
     rooms: tuple[Headroom, ...] = ()
     unsure: Mask | None = None
-    """The nodes where they do not, so that the filter has to be called, shape (nodes,); None for
-    none."""
+    """The nodes that the headrooms do not decide and that the filter must check, shape (nodes,), or
+    None if there are none."""
     first_only: bool = False
     """Whether the filter reports only the first of several reasons on a node."""
 
 
 class Blame(NamedTuple):
-    """Placed pods, on any nodes of a domain, because of which one rule refuses a node."""
+    """Placed pods, on any nodes of a domain, that make one rule refuse a node."""
 
     rule: Hashable
     """The rule, which blames the same pods for all nodes of a domain."""
@@ -94,18 +95,19 @@ class Blame(NamedTuple):
     domain: int | None
     """The domain in which pods are blamed, or None for all nodes that have the key."""
     taken: Callable[[PodClass], int]
-    """Whether pods of a class are blamed: 0 if not."""
+    """Returns nonzero for the classes whose pods are blamed."""
     may_stay: int | None = 0
-    """How many of the pods the rule tolerates; None if that depends on which pods leave."""
+    """The number of these pods that the rule tolerates, or None if that depends on which pods
+    leave."""
     counted: Mask | None = None
-    """The nodes whose pods count, shape (nodes,); None for all."""
+    """The nodes whose pods count, shape (nodes,), or None for all."""
     reason: str = ""
-    """Why the rule refuses the node, as in the filter's failures; "" for all reasons of the
-    filter."""
+    """Why the rule refuses the node, as reported in the filter's failures, or "" for all of the
+    filter's reasons."""
 
 
 def permanent_headrooms(failures: Sequence[Failure]) -> Headrooms:
-    """Return the headrooms of a filter that refuses the same nodes whichever pods leave."""
+    """Return the headrooms of a filter that refuses the same nodes no matter which pods leave."""
     return Headrooms(
         tuple(Headroom(failure.reason, -failure.nodes.astype(np.int64)) for failure in failures)
     )
@@ -115,9 +117,9 @@ class PreFilterResult(NamedTuple):
     """A plugin's verdict on a pod before any node is examined."""
 
     names: frozenset[str] | None = None
-    """The only nodes that it allows, or None for all."""
+    """The only nodes that the plugin allows, or None for all."""
     reason: str | None = None
-    """Why it rejects the pod on every node, or None."""
+    """Why the plugin rejects the pod on every node, or None."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -131,65 +133,65 @@ class Plugin:
     name: ClassVar[str]
     filters: ClassVar[bool] = False
     weight: ClassVar[int] = 0
-    """The weight in the sum of scores, unless a profile sets another; 0 if the plugin does not
-    score."""
+    """The default weight in the sum of scores, which a profile may override; 0 if the plugin does
+    not score."""
     is_unnamed_if_skipped: ClassVar[bool] = False
-    """Whether explanations omit it from the plugins that did not score a pod, because Kubernetes
-    does not have it."""
+    """Whether explanations omit the plugin from the list of skipped scoring plugins, because
+    Kubernetes does not have it."""
     prefilters: ClassVar[bool] = False
     """Whether `prefilter` may reject a pod, or allow only some nodes, before any node is
     examined."""
     judges_room: ClassVar[bool] = False
-    """Whether it refuses nodes with too little of a resource for the pod's requests, so that room
-    can be reserved for a pod that has waited long."""
+    """Whether the plugin refuses nodes with too little of a resource for the pod's requests, so
+    that room can be reserved for a pod that has waited long."""
     binds_claims: ClassVar[bool] = False
     """Whether placing a pod that passes this filter binds volumes to its claims."""
     allocates_devices: ClassVar[bool] = False
     """Whether placing a pod that passes this filter allocates devices to its claims."""
     narrows: ClassVar[bool] = False
-    """Whether it allows only the nodes that a pod's rules name (`NodeRules.named`)."""
+    """Whether the plugin allows only the nodes that a pod's rules name (`NodeRules.named`)."""
     events: ClassVar[frozenset[Change]] = ANY_CHANGE
-    """The events that may change a rejection; `helps` inspects each of them further."""
+    """The events that may change a rejection; `helps` examines each of them further."""
     arguments: ClassVar[type[Arguments] | None] = None
-    """The type of its `args` in a profile's `pluginConfig`, which `of` reads; None without
-    arguments."""
+    """The type of the plugin's `args` in a profile's `pluginConfig`, which `of` reads, or None
+    without arguments."""
 
     @classmethod
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
         """Return the plugin as configured by a profile.
 
-        It receives the profile's `arguments_of` the plugin, or else the cluster's settings.
+        Arguments come from the profile's `arguments_of`, or else from the cluster's settings.
         """
         return cls()
 
     def added_to(self, rules: ProfileRules) -> ProfileRules:
-        """Add the rules that this plugin's arguments define for the profile's pods."""
+        """Return a profile's rules, extended by those that this plugin's arguments define."""
         return rules
 
     # For explanations: read directly from the columns, without caches.
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """Return all reasons with the nodes that fail for them; masks have the shape (nodes,)."""
+        """Return all reasons with the nodes that fail for each; masks have the shape (nodes,)."""
         raise NotImplementedError
 
     def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
-        """Return the nodes that placements admit, shape (nodes,), bool.
+        """Return the nodes that pass the filter in placements, shape (nodes,), bool.
 
         Returns None if the filter does not apply to pods of the class.
         """
         raise NotImplementedError
 
     def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
-        """Return what determines the verdict when pods leave nodes, for all nodes, or None.
+        """Return the headrooms that decide the verdict on all nodes as pods leave, or None.
 
-        Without it, preemption removes pods node by node, which is slow.
+        Without them, preemption removes pods node by node, which is slow.
         """
         return None
 
     def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame] | None:
-        """Return the placed pods for which the filter refuses a node, with a `Blame` per rule.
+        """Return the placed pods that make the filter refuse a node, as one `Blame` per rule.
 
-        Returns None if only pods of the node itself can be to blame; pods elsewhere then stay.
+        Returns None if only pods on the node itself can be to blame; pods elsewhere then stay.
         """
         return None
 
@@ -198,23 +200,24 @@ class Plugin:
         raise NotImplementedError
 
     def has_score_for(self, pod_class: PodClass) -> bool:
-        """Return whether Kubernetes computes the score at all instead of skipping the plugin."""
+        """Return whether Kubernetes computes the score instead of skipping the plugin."""
         raise NotImplementedError
 
     def normalized_scores(
         self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
     ) -> Ints | None:
-        """Return the scores, shape (nodes,), int64: 0 to 100 where `infeasible` is 0 and not -1.
+        """Return scores from 0 to 100 for the feasible nodes, shape (nodes,), int64.
 
-        Returns None if Kubernetes skips the score.
+        `infeasible` is 0 for feasible nodes and -1 for others. Returns None if Kubernetes skips the
+        score.
         """
         raise NotImplementedError
 
     def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
-        """Return the verdict on pods of the class before any node is examined, or None.
+        """Return the verdict on pods of a class before any node is examined, or None.
 
-        The filter also has to refuse a pod that is rejected here on all nodes: placements only call
-        the filter.
+        If it rejects a pod, the filter must refuse all nodes too, because placements call only the
+        filter.
         """
         return None
 
@@ -222,7 +225,7 @@ class Plugin:
 
     @classmethod
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether an event, of those in `events`, can change a rejection for these reasons.
+        """Return whether an event listed in `events` can change a rejection for these reasons.
 
         A needless True costs one attempt; a wrong False leaves the pod waiting.
         """
@@ -230,7 +233,7 @@ class Plugin:
 
     @classmethod
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-        """Return labels such that every event that can help has one of them in its `labels_of`.
+        """Return labels such that `labels_of` returns one of them for every event that can help.
 
         Returns None if any event may help.
         """
@@ -238,7 +241,7 @@ class Plugin:
 
     @classmethod
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
-        """Return the labels that an event is about, to compare with `topics`, or None for any."""
+        """Return the labels that an event concerns, to compare with `topics`, or None for any."""
         return None
 
 
@@ -252,13 +255,13 @@ class NodePlugin(Plugin):
     """
 
     reads_usage: ClassVar[bool] = False
-    """Whether it reads what is placed on a node, and not only the node; it is then called more
-    often."""
+    """Whether the plugin reads the pods placed on a node, and not only the node itself; it is then
+    called more often."""
     normalizes: ClassVar[bool] = False
-    """Whether its scores are relative to those of the other feasible nodes, for which `normalize`
-    is then called. It cannot be combined with `reads_usage`."""
+    """Whether scores depend on those of the other feasible nodes, so that `normalize` must be
+    called. It cannot be combined with `reads_usage`."""
     reason: ClassVar[str] = ""
-    """Why a node is refused, unless `node_failures` gives other reasons."""
+    """The reason for refusing a node, unless `node_failures` gives others."""
 
     def applies(self, rules: NodeRules) -> bool:
         """Return whether the filter may reject a node; if not, it is skipped."""
@@ -269,27 +272,27 @@ class NodePlugin(Plugin):
         raise NotImplementedError
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Return whether one node passes; override it to avoid arrays of one entry."""
+        """Return whether one node passes; override this to avoid one-element arrays."""
         return bool(self.admits(nodes, rules, np.array([slot]))[0])
 
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        """Return all reasons with the nodes that fail for them; masks have the shape (nodes,)."""
+        """Return all reasons with the nodes that fail for each; masks have the shape (nodes,)."""
         failing = ~self.admits(nodes, rules, ALL)
         return [Failure(self.reason, failing, unresolvable=not self.reads_usage)]
 
     def scores_for(self, rules: NodeRules) -> bool:
-        """Return whether Kubernetes computes the score at all for pods with these rules."""
+        """Return whether Kubernetes computes the score for pods with these rules."""
         return True
 
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """Return 0 to 100, or raw scores for `normalize`; shape (rows,), int64.
+        """Return scores from 0 to 100, or raw scores for `normalize`; shape (rows,), int64.
 
         Returns None if the score is skipped.
         """
         raise NotImplementedError
 
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
-        """Return the score of one node; only called for plugins that read usage."""
+        """Return the score of one node; called only for plugins that read usage."""
         scores = self.scores(nodes, rules, np.array([slot]))
         return 0 if scores is None else int(scores[0])
 
@@ -348,19 +351,19 @@ class DomainScores(NamedTuple):
 
 
 Vacant = Callable[[TopologyKey], list[bool]]
-"""Returns for each domain of a key with few domains whether it has no feasible node; the last entry
-is for nodes without the key."""
+"""Returns, for each domain of a key with few domains, whether it has no feasible node; the last
+entry is for nodes without the key."""
 
 Scale = Callable[[int, int], int]
-"""Maps how far a node's raw score is above the least one, and how far the greatest is, to the
-node's weighted score."""
+"""Maps a raw score's distance from the lowest, and the distance between highest and lowest, to a
+weighted score."""
 
 FAR = 2**61
-"""A number greater than every score before normalization."""
+"""A number that exceeds every raw score."""
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest raw score of the nodes that count."""
+    """The lowest and highest raw scores of the nodes that count."""
 
     least: int
     greatest: int
@@ -369,11 +372,11 @@ class Bounds(NamedTuple):
     scores of all nodes are within the bounds."""
 
     def capped(self, raw: Ints) -> Ints:
-        """Limit raw scores, shape (nodes,), to the greatest one that counts."""
+        """Cap raw scores, shape (nodes,), at the highest one that counts."""
         return raw if self.others is None else np.minimum(raw, self.greatest)
 
     def above(self, raw: Ints) -> Ints:
-        """Return how far raw scores are above the least, shape (nodes,), int64.
+        """Return how far raw scores exceed the lowest, shape (nodes,), int64.
 
         It is 0 for nodes that do not count.
         """
@@ -382,7 +385,7 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
-    """Return the bounds over the nodes of non-negative rank, or None if there are none."""
+    """Return the bounds over the nodes with non-negative rank, or None if there are none."""
     if not len(raw):
         return None
     low, high = raw.argmin(), raw.argmax()
@@ -396,18 +399,18 @@ def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RelativeScore:
-    """The score of one pod by its relations to other pods, in every form available."""
+    """A pod's score based on its relations to other pods, in every available form."""
 
     terms: tuple[WeightedTerm, ...] = ()
-    """The terms, if `RelationPlugin.scale` yields the score of a node from where its sum of these
-    lies between the least and the greatest sum of the candidates; else empty."""
+    """The terms, or empty if `RelationPlugin.scale` does not apply. `scale` computes a node's score
+    from its sum of these terms, relative to the lowest and highest sums of the candidates."""
 
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
-        """Return the scores by domain, or None if they need more than one key with few domains."""
+        """Return the scores by domain, or None if more than one key with few domains is needed."""
         raise NotImplementedError
 
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Return 0 to 100 times `weight` for each node, shape (nodes,), int64, or None for all 0.
+        """Return scores from 0 to 100 times `weight`, shape (nodes,), int64, or None if all are 0.
 
         Nodes of negative rank do not count.
         """
@@ -422,7 +425,7 @@ class RelationPlugin(Plugin):
     """
 
     def applies(self, pod_class: PodClass) -> bool:
-        """Return whether the filter or score can ever concern pods of the class.
+        """Return whether the filter or score can ever affect pods of the class.
 
         This is decided once per class, by its template, volumes, and devices; if it is False, the
         plugin is skipped.
@@ -436,7 +439,7 @@ class RelationPlugin(Plugin):
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
-        """Return what each rule excludes.
+        """Return the vetoes of each rule.
 
         A rule that pods of the `expected` classes may still satisfy counts as satisfied.
         """
@@ -447,7 +450,7 @@ class RelationPlugin(Plugin):
         raise NotImplementedError
 
     def scale(self, above: int, span: int) -> int:
-        """Return the score, 0 to 100, of a node by its sum of `RelativeScore.terms`.
+        """Return a node's score, from 0 to 100, based on its sum of `RelativeScore.terms`.
 
         At most one plugin of a profile has such terms.
 

@@ -1,4 +1,4 @@
-"""The common base of plugins that filter by a pod's volumes."""
+"""The base class of plugins that filter by a pod's volumes."""
 
 from collections.abc import Collection, Sequence
 from typing import ClassVar
@@ -30,7 +30,7 @@ from service.model.volumes.volume_kinds import (
 
 
 def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:
-    """Return the PersistentVolumeClaims that an event is about, or None if it is about none."""
+    """Return the PersistentVolumeClaims that an event concerns, or None if there are none."""
     kept = event.objects
     if not kept or kept[0].kind != PERSISTENT_VOLUME_CLAIM.kind:
         return None
@@ -38,13 +38,13 @@ def changed_claims(event: ClusterEvent) -> frozenset[ObjectName] | None:
 
 
 def _was_bound(event: ClusterEvent) -> bool:
-    """Return whether an event is about a claim that was previously bound to a volume."""
+    """Return whether an event concerns a claim that was bound to a volume before."""
     body = event.objects[0].body if event.objects else None
     return isinstance(body, PersistentVolumeClaimBody) and bool(body.spec.volume_name)
 
 
 def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
-    """Return these slots as a mask of the shape (nodes,), or None if there are none."""
+    """Convert slots to a mask of shape (nodes,), or return None if there are none."""
     if not slots:
         return None
     mask = np.zeros(nodes.size, dtype=np.bool_)
@@ -53,7 +53,7 @@ def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
 
 
 class VolumePlugin(RelationPlugin):
-    """A filter by the volumes of a pod; pods without volumes are skipped."""
+    """A filter by a pod's volumes, which skips pods without volumes."""
 
     filters: ClassVar[bool] = True
     prefilters: ClassVar[bool] = True
@@ -65,19 +65,19 @@ class VolumePlugin(RelationPlugin):
     removed."""
 
     def rejection(self, volumes: PodVolumes) -> str | None:  # noqa: ARG002 - for subclasses that reject
-        """Return the reason to reject pods with these volumes on every node, or None."""
+        """Return the reason for rejecting pods with these volumes on every node, or None."""
         return None
 
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
-        """Return what excludes nodes for pods with these volumes; `rejection` must be None."""
+        """Return the vetoes for pods with these volumes; `rejection` must have returned None."""
         raise NotImplementedError
 
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
-        """Return every reason for pods with these volumes; masks have the shape (nodes,)."""
+        """Return all failures for pods with these volumes; masks have the shape (nodes,)."""
         raise NotImplementedError
 
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:  # noqa: ARG002
-        """Return where removing pods may change the verdict, shape (nodes,), or None if nowhere."""
+        """Return the nodes where removing pods may change the verdict, shape (nodes,), or None."""
         return None
 
     @override

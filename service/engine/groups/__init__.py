@@ -1,1 +1,1 @@
-"""Placing groups of pods all together or not at all."""
+"""All-or-nothing placement of groups of pods."""

@@ -1,4 +1,4 @@
-"""Colocation of group members in one domain of a node label, and the order to try domains in."""
+"""Colocation of group members in one domain of a node label, and the order of trying domains."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,16 +12,16 @@ from service.model.pods.pod import Pod
 from service.model.pods.requests import pod_requests
 
 _SCORED = ("cpu", "memory")
-"""The resources by which domains are compared, as NodeResourcesFit compares nodes."""
+"""The resources used to compare domains, as NodeResourcesFit compares nodes."""
 
 
 class Colocation(NamedTuple):
-    """Members of a group, by index, that have to be on nodes with the same value of a label."""
+    """Group members, by index, that must be on nodes with the same value of a label."""
 
     key: str
     members: tuple[int, ...]
     value: str | None = None
-    """The value that other members of the group have already fixed."""
+    """The value already fixed by other members of the group, or None."""
 
 
 def domains_of(
@@ -29,7 +29,7 @@ def domains_of(
 ) -> list[str | None]:
     """Return the label values to try for these members, in order.
 
-    The value of a hint comes first. If no node has the label, the only value is None.
+    The value of a hinted node is first. If no node has the label, the only value is None.
     """
     if colocation.value is not None:
         return [colocation.value]
@@ -39,10 +39,10 @@ def domains_of(
 
 
 def domains_by_fit(cluster: Cluster, key: str, pods: Sequence[Pod]) -> list[str]:
-    """Return the values of a label: those with enough cpu and memory first, then the fullest.
+    """Return a label's values, those with enough cpu and memory first, then the fullest first.
 
-    Fullest is where the greatest share of both would be in use with these pods, as Kubernetes
-    scores domains for a group (MostAllocated). Ties are ordered by value.
+    The fullest domain is the one with the greatest utilization of both with these pods, as in
+    Kubernetes' score of domains for a group (MostAllocated). Ties are ordered by value.
     """
     column = cluster.nodes.key(key)
     requests = [pod_requests(pod.spec).amounts for pod in pods]
@@ -59,7 +59,7 @@ def domains_by_fit(cluster: Cluster, key: str, pods: Sequence[Pod]) -> list[str]
 def _fits(
     cluster: Cluster, column: TopologyKey, resource: str, wanted: int
 ) -> tuple[list[bool], list[float]]:
-    """Return for each domain whether it has room for an amount, and its utilization with it."""
+    """Return whether each domain has room for an amount, and its utilization with that amount."""
     allocatable = cluster.nodes.allocatable(resource)
     requested = cluster.nodes.requested(resource)
     free = _by_domain(column, np.maximum(allocatable - requested, 0))
@@ -71,7 +71,7 @@ def _fits(
 
 
 def _by_domain(column: TopologyKey, per_node: Ints) -> Ints:
-    """Return the sums over the nodes of each domain, with the nodes without the label last."""
+    """Sum amounts over the nodes of each domain; the last entry is for nodes without the label."""
     sums = np.zeros(column.capacity + 1, dtype=np.int64)
     np.add.at(sums, column.domain_of, per_node)
     return sums
@@ -80,7 +80,7 @@ def _by_domain(column: TopologyKey, per_node: Ints) -> Ints:
 def _hinted_values(
     cluster: Cluster, colocation: Colocation, hints: Iterable[str | None]
 ) -> list[str | None]:
-    """Return the label value of the members' nodes before a lost race; empty if there is none."""
+    """Return the label value of the first hinted node that has the label, or an empty list."""
     nodes = list(hints)
     for index in colocation.members if nodes else ():
         name = nodes[index]

@@ -1,11 +1,11 @@
-"""Placing groups: every member in the state with all others, or none.
+"""Placement of groups: all members or none, each checked with all others placed.
 
-After a lost race, the nodes chosen before are tried first: all of them, then as many as still pass.
-Then there are three attempts, each costlier than the one before: one by one with all rules; one by
-one within each domain of a topology key by which members have affinity to each other, treating
-rules that later members may still satisfy as satisfied; and a search with backtracking, bounded in
-steps. Every result is verified as a whole: each member is removed from the state that has all of
-them, and checked against it.
+After a lost race, the previously chosen nodes are tried first: all of them, then those that still
+pass. Then there are three attempts, each costlier than the one before: one by one with all rules;
+one by one within each domain of a topology key by which members have affinity to each other,
+treating rules that later members may still satisfy as satisfied; and a search with backtracking,
+bounded in steps. Every result is verified as a whole: each member is removed from the state that
+has all of them, and checked against it.
 
 Members that have to share a domain of a node label (`Colocation`) are tried in each domain: one by
 one in all domains, in the order of `domains_by_fit`, and only then by searches with backtracking.
@@ -47,11 +47,11 @@ T = TypeVar("T")
 Search = Generator[None, None, T]
 """A search in steps of a few milliseconds at most."""
 _Choice = tuple[str | None, ...]
-"""The values of the labels by which members are colocated, each None if no node has the label."""
+"""One label value per colocation, each None if no node has the label."""
 _STEPS_AT_ONCE = 16
-"""A deep search yields only once per this many steps, as each level passes every yield on."""
+"""A deep search yields only once per this many steps, because each level forwards every yield."""
 _PODS_AT_ONCE = 8
-"""How many pods are compiled, or bound to their previous nodes, in one step."""
+"""The number of pods that are compiled, or bound to their previous nodes, in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class GroupRefusal:
     failed: int
     refusal: Refusal
     exhausted: bool
-    """Whether the search ended because its steps were used up."""
+    """Whether the search ran out of steps."""
     steps: int = 0
-    """How many steps were made."""
+    """The number of steps taken."""
     tried: int = 0
-    """How many domains were tried, if members have to share one."""
+    """The number of domains tried, if members have to share one."""
 
     @property
     def message(self) -> str:
@@ -93,7 +93,7 @@ def place_group(
     hints: Sequence[str | None] = (),
     colocations: Sequence[Colocation] = (),
 ) -> GroupPlacement | GroupRefusal:
-    """Find nodes for all pods together; changes nothing.
+    """Find nodes for all pods together, without changing the cluster.
 
     Args:
         cluster: the cluster.
@@ -128,7 +128,7 @@ def place_group_in_steps(
 
 
 class GroupSearch:
-    """The attempts for one group, and the best failure among them."""
+    """The attempts to place one group, and the failure that got furthest."""
 
     def __init__(
         self, cluster: Cluster, pods: Sequence[Pod], colocations: Sequence[Colocation] = ()
@@ -140,18 +140,18 @@ class GroupSearch:
         self._pods = pods
         self._classes: list[PodClass] = []
         self._bindings: dict[int, dict[str, str] | None] = {}
-        """The volume bindings of each member when it was last bound."""
+        """The volume bindings of each member from when it was last bound."""
         self._devices: dict[int, list[ClaimAllocation] | None] = {}
-        """The device allocations of each member when it was last bound."""
+        """The device allocations of each member from when it was last bound."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
         self._tried = 0
-        """How many domains were tried, if members have to share one."""
+        """The number of domains tried, if members have to share one."""
         self._failed = 0
         self._refusal: Refusal | None = None
 
     def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
-        """Make attempts until one succeeds; afterwards the cluster is unchanged."""
+        """Make attempts until one succeeds, leaving the cluster unchanged."""
         try:
             yield from self._classify()
             for attempt in self._attempts(hints):
@@ -171,7 +171,7 @@ class GroupSearch:
         )
 
     def _classify(self) -> Search[None]:
-        """Find the classes of all members, compiling them where necessary."""
+        """Look up the classes of all members, compiling them where necessary."""
         for index, pod in enumerate(self._pods):
             if index % _PODS_AT_ONCE == _PODS_AT_ONCE - 1:
                 yield
@@ -194,7 +194,7 @@ class GroupSearch:
             yield self._with_passing_hints(hints)
 
     def _attempts_by_domain(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
-        """Try all domains cheaply before any of them is searched exhaustively.
+        """Try all domains cheaply before searching any of them exhaustively.
 
         Every member that is tried in a domain counts as a step.
         """
@@ -225,7 +225,7 @@ class GroupSearch:
     def _list_domains(
         self, domains: list[list[str | None]], hints: Sequence[str | None]
     ) -> "_Attempt":
-        """Add the domains of one colocation after the other; places nothing."""
+        """List the domains of each colocation in turn; place nothing."""
         for colocation in self._colocations:
             yield
             pods = [self._pods[i] for i in colocation.members]
@@ -233,7 +233,7 @@ class GroupSearch:
         return None
 
     def _choose(self, values: _Choice) -> None:
-        """Set the domains in which members are tried from now on."""
+        """Set the domains in which members are tried next."""
         for colocation, value in zip(self._colocations, values, strict=True):
             within = group_domain(self._cluster.nodes, colocation.key, value)
             for index in colocation.members:
@@ -251,7 +251,7 @@ class GroupSearch:
         return (yield from self.verify(hints))
 
     def _with_passing_hints(self, hints: Sequence[str | None]) -> "_Attempt":
-        """Take the hints that still pass, and then place the other members around them."""
+        """Use the hints that still pass, then place the other members around them."""
         names: dict[int, str] = {}
         for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
             yield
@@ -262,7 +262,7 @@ class GroupSearch:
         return (yield from self._in_order(names))
 
     def _in_order(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
-        """Place each member with all rules, after those before it and those that are `bound`."""
+        """Place the members in order under all rules; those in `bound` are already placed."""
         names = dict(bound)
         for index, pod in enumerate(self._pods):
             if index in bound:
@@ -278,7 +278,7 @@ class GroupSearch:
         return (yield from self.verify([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
-        """Yield, for each domain of the members' mutual affinity, a veto of all other nodes."""
+        """Yield, for each domain of the members' mutual affinity, vetoes of all other nodes."""
         keys = dict.fromkeys(
             term.counter.key
             for pod_class in self._classes
@@ -309,7 +309,7 @@ class GroupSearch:
         )
 
     def _optimistic_candidates(self, index: int, *more: Vetoes) -> Candidates:
-        """Return the candidates under the rules that later members can only make worse."""
+        """Return the candidates, treating rules that later members may satisfy as satisfied."""
         pod, pod_class = self._pods[index], self._classes[index]
         profile = profile_of(self._cluster, pod)
         nodes = self._cluster.nodes
@@ -356,7 +356,7 @@ class GroupSearch:
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
     def verify(self, names: Sequence[str]) -> "_Attempt":
-        """Check the whole group again, each member with itself removed."""
+        """Check each member of the group again, with that member removed."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
             if index % _STEPS_AT_ONCE == _STEPS_AT_ONCE - 1:
@@ -377,12 +377,12 @@ class GroupSearch:
         return refuse(self._cluster, pod, profile_of(self._cluster, pod), self._within[index])
 
     def _note(self, failed: int, refusal: Refusal) -> None:
-        """Keep the failure of the attempt that came furthest."""
+        """Record the failure of the attempt that got furthest."""
         if not self._knows_failure(failed):
             self._failed, self._refusal = failed, refusal
 
     def _knows_failure(self, index: int) -> bool:
-        """Return whether the failure of this member or a later one is known already."""
+        """Return whether a failure of this member or a later one is already known."""
         return self._refusal is not None and index <= self._failed
 
     def _matches_any_member(self, matched: dict[PodClass, None]) -> bool:
@@ -399,7 +399,7 @@ class GroupSearch:
         self._cluster.put_pod(replace(pod, node_name=node_name))
 
     def _with_bindings(self, placements: Sequence[Placement]) -> Iterator[Placement]:
-        """Add the bindings that were checked, since another order could yield others."""
+        """Add the checked bindings, because another order could yield different ones."""
         for index, placement in enumerate(placements):
             bindings = self._bindings[index]
             devices = self._devices[index]

@@ -1,1 +1,1 @@
-"""Integrity checks of the engine: a digest to compare engines, and a recount to check one."""
+"""Integrity checks of the engine: a digest that compares engines, and a recount that checks one."""

@@ -1,9 +1,9 @@
-"""A hash of everything that an engine counts, equal for engines that count the same.
+"""A hash of everything that an engine counts, equal for engines with equal counts.
 
 It omits what depends on how an engine reached its state: slots of nodes, ids of label values,
-counters of pods that are gone or were only queried, and all zeros. Two engines with the same
-objects therefore have the same digest, and a wrong counter in one of them changes it. The digest
-reads everything, so it is too slow to be computed during a decision.
+counters of pods that were removed or only queried, and all zeros. Two engines with the same objects
+therefore have the same digest, and a wrong counter in one of them changes it. The digest reads
+everything, so it is too slow to be computed during a decision.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from service.engine.state.pods.classes import AffinityTerm, PodClass, Template
 from service.engine.state.pods.spread import SpreadRule
 
 _SIZE = 16
-"""The number of bytes that represent one counter, or one set of nodes."""
+"""The hash size in bytes of one counter or one set of nodes."""
 
 
 def digest(cluster: Cluster) -> str:
-    """Return the hash of everything that the engine of a cluster counts, in hexadecimal."""
+    """Return the hexadecimal hash of everything that a cluster's engine counts."""
     whole = hashlib.sha256()
     for part in (
         *_columns(cluster.nodes),
@@ -41,7 +41,7 @@ def digest(cluster: Cluster) -> str:
 
 
 def _columns(nodes: NodeTable) -> Iterator[bytes]:
-    """Yield what each node has and what is used of it, ordered by node name."""
+    """Yield each node's capacity and usage, ordered by node name."""
     order = nodes.by_name()
     yield msgspec.json.encode(sorted(nodes.slots))
     columns = {
@@ -61,7 +61,7 @@ def _columns(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _ports(nodes: NodeTable) -> Iterator[bytes]:
-    """Yield the used host ports, both by node and by port."""
+    """Yield the host ports in use, both by node and by port."""
     for name in sorted(nodes.slots):
         held = nodes.ports[nodes.slots[name]]
         if held:
@@ -94,9 +94,9 @@ def _devices(cluster: Cluster) -> Iterator[bytes]:
 
 
 def _pods(cluster: Cluster) -> Iterator[bytes]:
-    """Yield the number of known pods of each kind, and how many count on each node.
+    """Yield the number of known pods of each kind, in total and on each node.
 
-    Classes and nodes both store the latter, so it is read from both.
+    Both classes and nodes store the numbers on nodes, so both are read.
     """
     known: Counter[bytes] = Counter()
     kinds = {known_class: _kind(known_class) for known_class in cluster.known_classes()}
@@ -111,7 +111,7 @@ def _pods(cluster: Cluster) -> Iterator[bytes]:
 
 
 def _nominations(cluster: Cluster) -> Iterator[bytes]:
-    """Yield the pods for which room is reserved, by node."""
+    """Yield the pods with reserved room, by node."""
     for node_name, pods in sorted(cluster.nominated.items()):
         yield msgspec.json.encode((node_name, sorted(pods)))
     for key, (node_name, _) in sorted(cluster.reserved.items()):
@@ -124,7 +124,7 @@ def _kind(pod_class: PodClass) -> bytes:
 
 
 class _CounterHashes:
-    """The hashes of the counters that concern known pods, each computed once."""
+    """The hashes of the counters that known pods use, each computed once."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -133,7 +133,7 @@ class _CounterHashes:
         self._sets: dict[IncludedNodes, bytes] = {}
 
     def lines(self, classes: Iterable[PodClass]) -> list[bytes]:
-        """Return the lines in an order that depends on their content alone."""
+        """Return the lines of the classes' templates in an order based only on their content."""
         lines: set[bytes] = set()
         for template in {pod_class.template for pod_class in classes}:
             lines.update(self._of_terms(template))
@@ -171,7 +171,7 @@ class _CounterHashes:
         return _line("spread", matcher, self._set(rule.included_nodes) + counted)
 
     def _domains(self, counter: DomainCounter) -> bytes:
-        """Return a hash of the domains that hold any pods, by the values of their label."""
+        """Return a hash of the domains that hold pods, identified by their label values."""
         hashed = self._counters.get(counter)
         if hashed is None:
             key, counts = counter.key, counter.counts
@@ -185,7 +185,7 @@ class _CounterHashes:
         return hashed
 
     def _value(self, key: TopologyKey, domain: int) -> str:
-        """Return a domain's value; empty for a domain without nodes, which should hold no pods."""
+        """Return a domain's value, or "" for a domain without nodes, which should hold no pods."""
         if isinstance(key, NodeItself):
             return _name(self._nodes, domain)
         values = key.values.values
@@ -203,7 +203,7 @@ class _CounterHashes:
 
 
 def _name(nodes: NodeTable, slot: int) -> str:
-    """Return a node's name; it is empty for a slot without a node."""
+    """Return a node's name, or "" for a slot without a node."""
     node = nodes.nodes[slot] if slot < len(nodes.nodes) else None
     return "" if node is None else node.name
 
@@ -217,7 +217,7 @@ def _line(name: object, matcher: object, counted: bytes) -> bytes:
 
 
 def _sort_sets(value: object) -> object:
-    """Convert sets to sorted lists, as the order of a set differs from process to process."""
+    """Convert sets to sorted lists, because the order of a set differs between processes."""
     if isinstance(value, frozenset):
         return sorted((_sort_sets(member) for member in value), key=msgspec.json.encode)
     if isinstance(value, tuple):

@@ -1,8 +1,8 @@
-"""Recounts an engine's derived state: nodes, counters, ranks, trees, levels, and views.
+"""A recount of an engine's derived state: nodes, counters, ranks, trees, levels, and views.
 
-All of it is derived from the nodes and pods, and repaired change by change. A forgotten repair
+Derived state follows from the nodes and pods, and is repaired after each change. A forgotten repair
 makes all later decisions wrong without any other symptom. A recount detects this. It proceeds in
-short steps, between which the cluster may change; each step compares the state at that moment.
+short steps, and compares the current state in each, so the cluster may change between steps.
 """
 
 from collections import Counter, defaultdict
@@ -28,35 +28,35 @@ from service.model.pods.pod import Pod, PodSpec
 from service.model.pods.requests import host_ports
 
 SLOTS_A_STEP = 2_048
-"""The ranks of this many nodes take about a quarter of a millisecond."""
+"""The number of nodes whose ranks are checked per step, taking about a quarter of a millisecond."""
 BRANCHES_A_STEP = 1_024
 PLACES_A_STEP = 2_048
-"""How many places are recounted in one step: the pods of one class on one node are one place."""
+"""The number of places recounted per step; a place is all pods of one class on one node."""
 ATTEMPTS_MAX = 3
-"""How often the recount of one counter restarts because the cluster changed meanwhile."""
+"""The maximum number of attempts to recount one counter in a cluster that keeps changing."""
 SPECS_MAX = 4_096
-"""The number of specs whose usage is cached."""
+"""The maximum number of specs with cached usage."""
 
 Stored = Callable[[str, str], Pod | None]
-"""Finds the pod of a namespace and name among the stored objects."""
+"""Finds a stored pod by namespace and name."""
 Counted = Mapping[int, int]
-"""Numbers of pods by domain, without zeros."""
+"""The number of pods in each domain, omitting zeros."""
 
 
 class Mistake(NamedTuple):
-    """A wrong part of an engine's derived state."""
+    """An incorrect part of an engine's derived state."""
 
     part: str
-    """One of `PARTS`."""
+    """The incorrect part, one of `PARTS`."""
     detail: str
     """A description for people."""
 
 
 PARTS = ("node", "node set", "pod", "counter", "ranks", "tree", "levels", "view")
-"""The parts that a mistake may be in."""
+"""The parts of the state that are recounted."""
 
 Step = Mistake | None
-"""What a step found, or None if it found nothing."""
+"""The mistake that a step found, or None."""
 
 
 def recount_in_steps(
@@ -64,8 +64,8 @@ def recount_in_steps(
 ) -> Iterator[Step]:
     """Recount everything once, in steps that mostly take less than half a millisecond.
 
-    A step may be made whenever no change is in progress. `stored` and `stored_pods` access the
-    objects that the engine should count.
+    A step may run whenever no change is in progress. `stored` and `stored_pods` access the objects
+    that the engine should count.
     """
     yield from _rows(cluster)
     yield from (_of("view", view.holds(), "for each node") for view in cluster.nodes.views.cached())
@@ -97,7 +97,7 @@ def _rows(cluster: Cluster) -> Iterator[Step]:
 
 
 def _refreshed(part: str, rows: RowCache, holds: Callable[[], bool], detail: str) -> Step:
-    """Check refreshed ranks, unless all of them are about to be rebuilt."""
+    """Refresh ranks and check them, unless all of them are about to be rebuilt."""
     if not rows.is_repairable:
         return None
     rows.refresh()
@@ -122,7 +122,7 @@ def _tree(rows: RowCache, tree: BestNodeTree, number: int) -> Iterator[Step]:
 
 
 def _holds(rows: RowCache, tree: BestNodeTree, start: int, stop: int) -> bool:
-    """Return whether a part of a tree is right; trees that are no longer in use are ignored."""
+    """Return whether a part of a tree is correct, ignoring trees that are no longer in use."""
     key = tree.layout.key
     if key is not None and tree.layout.version != key.version:
         return True
@@ -144,7 +144,7 @@ def _matching(cluster: Cluster) -> Iterator[Step]:
 
 
 def _owned(cluster: Cluster) -> Iterator[Step]:
-    """Recount the pods that have each term; ends early if the cluster changes."""
+    """Recount the pods that have each term; stop early if the cluster changes."""
     version = cluster.version
     owners: defaultdict[OwnedTerm, list[PodClass]] = defaultdict(list)
     for place, pod_class in enumerate(cluster.known_classes()):
@@ -162,7 +162,7 @@ def _owned(cluster: Cluster) -> Iterator[Step]:
 def _counter(
     cluster: Cluster, counter: DomainCounter, classes: Callable[[], tuple[PodClass, ...]]
 ) -> Iterator[Step]:
-    """Recount the pods of some classes, and restart if the cluster changes meanwhile."""
+    """Recount the pods of some classes, restarting if the cluster changes between steps."""
     for _ in range(ATTEMPTS_MAX):
         version, counts = cluster.version, defaultdict[int, int](int)
         for places in _batches(classes()):
@@ -176,7 +176,7 @@ def _counter(
 
 
 def _batches(classes: tuple[PodClass, ...]) -> Iterator[list[tuple[int, int]]]:
-    """Yield the nodes and numbers of pods of some classes, in lists of bounded length."""
+    """Yield (slot, number of pods) pairs of some classes, in lists of bounded length."""
     places: list[tuple[int, int]] = []
     for pod_class in classes:
         places += pod_class.nodes.items()
@@ -205,16 +205,16 @@ def _is(counter: DomainCounter, expected: Counted) -> bool:
 
 
 class _Nodes:
-    """Recounts each node from the pods that are on it, and these pods from the stored objects."""
+    """Recounts each node from its pods, and compares these pods with the stored objects."""
 
     def __init__(self, cluster: Cluster, stored: Stored) -> None:
         self._cluster = cluster
         self._stored = stored
         self._uses: dict[int, tuple[PodSpec, PodUsage]] = {}
-        """By spec id. Holding the spec keeps its id from being reused."""
+        """The usage of each spec, by its id. Holding the spec keeps its id from being reused."""
 
     def steps(self) -> Iterator[Step]:
-        """Recount node by node. Nodes added meanwhile are left to the next round."""
+        """Recount node by node, leaving nodes added between steps to the next round."""
         for name in list(self._cluster.nodes.slots):
             slot = self._cluster.nodes.slots.get(name)
             if slot is not None:
@@ -229,7 +229,7 @@ class _Nodes:
         return Mistake("node", f"{name}: {wrong}") if wrong else None
 
     def _of_node(self, node: Node, slot: int) -> str:
-        """Return the column that disagrees with the node itself, or ""."""
+        """Return the first column that disagrees with the node, or ""."""
         nodes = self._cluster.nodes
         there = {
             name: min(amount, AMOUNT_MAX) for name, amount in amounts(node.allocatable).items()
@@ -249,7 +249,7 @@ class _Nodes:
         return "unschedulable" if bool(nodes.unschedulable[slot]) != node.unschedulable else ""
 
     def _of_pods(self, slot: int) -> str:
-        """Return the sum over the pods of a node that is wrong, or ""."""
+        """Return the first incorrect sum over a node's pods, or ""."""
         nodes = self._cluster.nodes
         requested, classes = Counter[str](), Counter[PodClass]()
         ports = Counter[HostPort]()
@@ -285,7 +285,7 @@ class _Nodes:
         return ""
 
     def _nodes_match(self, pod_class: PodClass) -> bool:
-        """Return whether each node of a class has as many pods of it."""
+        """Return whether each node of a class counts the same number of its pods."""
         return all(
             self._cluster.classes_on(slot).get(pod_class) == pods
             for slot, pods in pod_class.nodes.items()

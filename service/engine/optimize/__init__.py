@@ -1,1 +1,1 @@
-"""Moves and removals of placed pods, and their effect on the objectives of a cluster."""
+"""Moves and removals of placed pods, and their effects on the objectives of a cluster."""

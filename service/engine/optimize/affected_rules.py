@@ -1,8 +1,8 @@
 """The required rules of placed pods that a move may break or satisfy again.
 
-A pod that moves to a node that passes all filters obeys its own rules, and the anti-affinity of
-others. So only affinity and hard topology spread of others that count the pod may break, by the
-domains that it leaves and enters; a move may also satisfy rules that were broken before.
+A pod that moves to a node that passes all filters satisfies its own rules and the anti-affinity of
+others. Only other pods' affinity and hard topology spread rules that count the pod may break, in
+the domains that it leaves and enters. A move may also satisfy rules that were broken before.
 """
 
 from collections import defaultdict
@@ -20,30 +20,30 @@ from service.engine.state.pods.classes import PodClass
 from service.model.core.primitives import ObjectName
 
 BrokenRule = tuple[ObjectName, str]
-"""A pod, and the path of its rule that does not hold."""
+"""A pod, and the path of its broken rule."""
 _Place = tuple[TopologyKey, IncludedNodes | None]
 """How a rule distinguishes nodes: by domain, and by whether they are included."""
 
 
 class Affected(NamedTuple):
-    """The classes whose rules may be broken or satisfied as a pod of one class moves."""
+    """The classes whose rules may be broken or satisfied when a pod of one class moves."""
 
     classes: frozenset[PodClass]
     places: frozenset[_Place]
     """How rules that need such pods distinguish nodes; a move cannot break other rules."""
 
     def union(self, other: "Affected") -> "Affected":
-        """Return what is affected as several pods move together."""
+        """Return the union with `other`, for pods that move together."""
         return Affected(self.classes | other.classes, self.places | other.places)
 
 
 class AffectedRules:
-    """Finds what moves affect, among the pods placed at the time of creation."""
+    """Finds the rules that moves affect, among the pods placed at creation."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._owners: defaultdict[int, dict[PodClass, None]] = defaultdict(dict)
-        """The classes with a required rule that reads a counter, by the counter's id."""
+        """The classes with required rules that read each counter, by counter id."""
         self._needs: defaultdict[int, set[_Place]] = defaultdict(set)
         self._concerns: dict[PodClass, Affected] = {}
         self._siblings: list[frozenset[PodClass]] = []
@@ -58,18 +58,18 @@ class AffectedRules:
         )
 
     def of(self, pod_class: PodClass) -> Affected:
-        """Return what is affected as a pod of a class moves."""
+        """Return what moving a pod of a class affects."""
         affected = self._concerns.get(pod_class)
         if affected is None:
             affected = self._concerns[pod_class] = self._concern(pod_class)
         return affected
 
     def matters(self, affected: Affected) -> bool:
-        """Return whether any rule may break, or a broken one may be satisfied."""
+        """Return whether a move may break a rule or satisfy a broken one."""
         return bool(affected.places) or not self._broken_owners.isdisjoint(affected.classes)
 
     def broken(self, classes: Iterable[PodClass]) -> frozenset[BrokenRule]:
-        """Return the rules of pods of some classes that do not hold now."""
+        """Return the currently broken rules of pods of these classes."""
         inspection = Inspection(self._cluster)
         placed = [placed_class for placed_class in classes if placed_class.nodes]
         return frozenset(
@@ -79,12 +79,15 @@ class AffectedRules:
         )
 
     def newly_broken(self, broken: frozenset[BrokenRule]) -> list[BrokenRule]:
-        """Return the rules that held initially, without those of terminating pods."""
+        """Return the broken rules that held initially, except those of terminating pods."""
         new = broken - self.known
         return [rule for rule in new if self._counts(rule)] if new else []
 
     def alike(self, affected: Affected, slots: Slots) -> Ints:
-        """Return equal numbers for slots that no affected rule distinguishes, shape (slots,)."""
+        """Return numbers that are equal for slots that no affected rule distinguishes.
+
+        They have the shape (slots,).
+        """
         number = np.zeros(len(slots), dtype=np.int64)
         for key, included_nodes in affected.places:
             part = key.domain_of[slots] + 1

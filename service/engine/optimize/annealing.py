@@ -1,4 +1,4 @@
-"""Simulated annealing: nodes for a few pods all at once, in a small integer model of their rules.
+"""Simulated annealing: joint placement of a few pods in a small integer model of their rules.
 
 If rules hold pods together or keep them apart, no sequence of single moves may lead from one
 arrangement to a better one while every step keeps all rules. In the model, rules may be broken on
@@ -31,31 +31,31 @@ from service.model.core.primitives import ObjectName
 from service.model.pods.pod import Pod
 
 NODES_MAX = 64
-"""The greatest number of nodes among which pods are arranged."""
+"""The maximum number of nodes among which pods are arranged."""
 OWNERS_MAX = 200
-"""How many staying pods may have rules about the arranged pods."""
+"""The maximum number of unarranged pods with rules about the arranged ones."""
 ROUNDS, TRIES = 14, 3_000
-"""The number of restarts, and of arrangements evaluated per round."""
+"""The number of restarts, and of arrangements evaluated in each."""
 _T_MAX, _T_MIN = 2.0, 0.03
 _SWAPS = 0.3
-"""The share of changes that exchange two pods."""
+"""The share of changes that swap two pods."""
 _PAUSE = 100
-"""The search yields after this many changes."""
+"""The number of changes between two yields."""
 _STEP = 8.0
 """The weight of an objective relative to the next one, scaled by their typical changes."""
 
 RandomFloat = Callable[[], float]
-"""Returns a random number from 0 to below 1."""
+"""Returns a random number of at least 0 and below 1."""
 Value = list[int]
 """The number of newly broken rules, followed by each objective; less is better."""
 
 
 class _Tally:
-    """The pods that a counter counts in each domain of an arrangement."""
+    """The number of pods that a counter counts in each domain of an arrangement."""
 
     def __init__(self, domains: list[int], fixed: list[int], members: list[int]) -> None:
         self.domains = domains
-        """The domain of each node; -1 for those on which no pod counts."""
+        """The domain of each node, or -1 if no pod counts there."""
         self.fixed = fixed
         self.members = members
         self.counts: list[int] = list(fixed)
@@ -86,16 +86,16 @@ class _Rule(ABC):
     def __init__(self, owner: _Owner, paths: list[str]) -> None:
         self.owner = owner
         self.known = [False] * len(paths)
-        """Whether each part of it was broken initially."""
+        """Whether each part of the rule was broken initially."""
         self.paths = paths
 
     @abstractmethod
     def broken(self, node: int) -> list[int]:
-        """Return which parts of it do not hold with the pod on a node."""
+        """Return the parts of the rule that are broken with the pod on a node."""
 
     @abstractmethod
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Return whether the rule, although broken before, excludes pods that were moved."""
+        """Return whether the rule forbids moved pods, even though it was broken before."""
 
 
 class _AntiAffinity(_Rule):
@@ -122,7 +122,7 @@ class _AntiAffinity(_Rule):
 
 
 class _Affinity(_Rule):
-    """Terms of affinity that one pod has to match together."""
+    """Affinity terms that one pod must satisfy together."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class _HardSpread(_Rule):
 
 
 class _Preference:
-    """A term of preferred pod affinity of one pod."""
+    """A preferred pod affinity term of one pod."""
 
     def __init__(
         self, owner: _Owner, tally: _Tally, key: list[int], weight: int, *, itself: bool
@@ -224,12 +224,12 @@ class _SoftSpread:
 
 
 class AnnealingModel:
-    """The model of some pods of a cluster, which are removed from their nodes while it is built."""
+    """A model of some of a cluster's pods, which are removed from their nodes while it is built."""
 
     def __init__(
         self, cluster: Cluster, evaluator: MoveEvaluator, pods: Sequence[Pod], start: Sequence[int]
     ) -> None:
-        """Model `pods`, which were initially on the nodes of the slots `start`."""
+        """Model `pods`, which were initially on the nodes at the slots `start`."""
         self._cluster = cluster
         self._measures = evaluator.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]
@@ -300,7 +300,7 @@ class AnnealingModel:
             )
 
     def _read_owners(self) -> bool:
-        """Read all pods' rules about the arranged ones; return False if too many pods stay."""
+        """Read every rule about the arranged pods; return False if too many other pods have one."""
         for number, pod_class in enumerate(self._classes):
             pod = self._pods[number]
             self._read_owner(pod_class, _Owner((pod.namespace, pod.name), number, -1))
@@ -423,7 +423,7 @@ class AnnealingModel:
     # Evaluation
 
     def value(self, places: list[int]) -> Value:
-        """Return the value of an arrangement, which assigns a node index to each pod."""
+        """Evaluate an arrangement, which assigns a node index to each pod."""
         requested = [column.copy() for column in self._requested]
         pods_on = self._pods_on.copy()
         for number, node in enumerate(places):
@@ -446,7 +446,7 @@ class AnnealingModel:
         return figures
 
     def _broken(self, places: list[int]) -> tuple[int, int]:
-        """Return how many rules are broken unacceptably, and how many were broken before."""
+        """Return the number of unacceptably broken rules, and of rules that were broken before."""
         refused, broken = 0, 0
         for rule in self._rules:
             number = rule.owner.number
@@ -506,9 +506,9 @@ class AnnealingModel:
     # The search
 
     def search(self, rng: RandomFloat) -> Iterator[dict[ObjectName, int] | None]:
-        """Yield None periodically, and finally the new slots of the pods that should move.
+        """Yield None periodically, then the new slots of the pods that should move.
 
-        The search begins with the pods where they are now.
+        The search starts from the current arrangement.
         """
         start = self.now
         self._weights = self._objective_weights(rng, start)
@@ -529,7 +529,7 @@ class AnnealingModel:
         }
 
     def _objective_weights(self, rng: RandomFloat, start: list[int]) -> list[float]:
-        """Return the weight of each objective, scaled by how much one move typically changes it."""
+        """Return the weight of each objective, scaled by the typical effect of one move on it."""
         value = self.value(start)
         changes = [0] * len(value)
         seen = [0] * len(value)
@@ -546,7 +546,7 @@ class AnnealingModel:
         return weights
 
     def _neighbor(self, rng: RandomFloat, places: list[int]) -> list[int]:
-        """Return an arrangement with one pod moved, or with two pods exchanged."""
+        """Return an arrangement with one pod moved or two pods swapped."""
         changed = places.copy()
         one = int(rng() * len(places))
         if rng() < _SWAPS:
@@ -560,7 +560,7 @@ class AnnealingModel:
         return changed
 
     def _anneal(self, rng: RandomFloat, start: list[int]) -> Iterator[list[int] | None]:
-        """Yield None periodically, and finally the best arrangement of one round."""
+        """Yield None periodically, then the best arrangement of one round."""
         weights = self._weights
         places, value = start, self.value(start)
         best, least = places, value

@@ -1,8 +1,8 @@
-"""Better nodes for placed pods, by several objectives in lexicographic order.
+"""Better nodes for placed pods, under several objectives in lexicographic order.
 
 Pods are tentatively removed from their nodes and put on others; the caller undoes that. The effect
-of a move is computed from what a pod adds to a node and takes away, and from the affected rules;
-nothing is recounted.
+of a move is computed from a pod's contribution to each node and from the affected rules, without a
+recount.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,19 +32,19 @@ from service.engine.state.pods.classes import PodClass
 from service.model.pods.pod import Pod
 
 Costs = tuple[int, ...]
-"""One figure for each objective, the most important first; less is better."""
+"""One figure per objective, most important first; less is better."""
 Measure = PlacementCost | None
-"""The measure of an objective; None stands for the number of broken required rules."""
+"""The measure of an objective, or None for the number of broken required rules."""
 KINDS_MAX = 64
-"""How many kinds of nodes, as rules distinguish them, are considered for a pod."""
+"""The maximum number of kinds of nodes, as distinguished by rules, considered for a pod."""
 
 
 class WatchedRules(NamedTuple):
-    """The rules that may be broken or satisfied while pods move."""
+    """The rules that may be broken or satisfied by moving pods."""
 
     affected: Affected
     before: frozenset[BrokenRule]
-    """The affected rules that were broken before."""
+    """The affected rules that were broken before the move."""
 
 
 class Options(NamedTuple):
@@ -55,16 +55,16 @@ class Options(NamedTuple):
 
 
 class MoveEvaluator:
-    """Moves pods of a cluster tentatively, and reports the effect."""
+    """Moves pods of a cluster tentatively, and reports the effects."""
 
     def __init__(self, cluster: Cluster, measures: Sequence[Measure]) -> None:
         self._cluster = cluster
         self.measures = measures
         self.rules = AffectedRules(cluster)
         self.none: Costs = (0,) * len(measures)
-        """The effect of no move."""
+        """The effect of moving no pod."""
         self._before: dict[frozenset[PodClass], frozenset[BrokenRule]] = {}
-        """The broken rules per set of classes in the last committed arrangement."""
+        """The broken rules of each set of classes in the last committed arrangement."""
 
     def invalidate(self) -> None:
         """Invalidate cached results after pods have moved permanently."""
@@ -81,9 +81,9 @@ class MoveEvaluator:
         return True
 
     def watch(self, pods: Iterable[Pod]) -> WatchedRules | None:
-        """Return the rules to watch while some placed pods move, or None if none is affected.
+        """Return the rules to watch while placed pods move, or None if no rule is affected.
 
-        The broken rules of before are cached until `invalidate`.
+        The rules that are broken before the move are cached until `invalidate`.
         """
         affected: Affected | None = None
         for pod in pods:
@@ -97,7 +97,7 @@ class MoveEvaluator:
         return WatchedRules(affected, before)
 
     def unplace(self, pod: Pod) -> Costs:
-        """Remove a pod from its node, and return the effect."""
+        """Remove a pod from its node, and return the effect on the objectives."""
         slot = self._cluster.nodes.slots[pod.node_name or ""]
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         changes = tuple(
@@ -128,7 +128,7 @@ class MoveEvaluator:
         return feasible
 
     def feasible_alone(self, pod: Pod) -> Mask:
-        """Return the feasible nodes as if no rule concerned other pods, shape (nodes,)."""
+        """Return the feasible nodes when rules about other pods are ignored, shape (nodes,)."""
         cluster, waiting = self._cluster, _unbound(pod)
         profile, pod_class = profile_of(cluster, waiting), cluster.class_of(waiting)
         feasible: Mask = candidates_of(cluster, pod_class, profile, ()).ranks >= 0
@@ -142,7 +142,7 @@ class MoveEvaluator:
         most: int,
         among: Mask | None = None,
     ) -> Options:
-        """Return the best nodes for an unplaced pod, at most `most`, with the total effect.
+        """Return up to `most` of the best nodes for an unplaced pod, with their total effects.
 
         `base` is the effect of unplacing this pod and others.
         """
@@ -192,10 +192,10 @@ class MoveEvaluator:
         ]
 
     def estimates(self, pod: Pod) -> list[Ints]:
-        """Return the estimated best change of each objective for pods like this one, by their node.
+        """Estimate the best change of each objective from moving a pod like this one off each node.
 
-        Each has the shape (nodes,). They are computed with the pod still on its node, so they are
-        not bounds; only a trial is exact.
+        Each array has the shape (nodes,). Estimates are computed with the pod still on its node, so
+        they are not bounds; only a trial is exact.
         """
         pod_class, use = self._cluster.class_of(pod), self.use(pod)
         estimates = []
@@ -212,7 +212,7 @@ class MoveEvaluator:
         return estimates
 
     def change(self, moves: Sequence[tuple[Pod, int]]) -> Costs | None:
-        """Return the effect of moving placed pods all at once, or None if that breaks a rule."""
+        """Return the effect of moving placed pods together, or None if that breaks a rule."""
         cluster, watch = self._cluster, self.watch(pod for pod, _ in moves)
         mark, changes = cluster.mark(), list(self.none)
         for pod, _ in moves:
@@ -232,7 +232,7 @@ class MoveEvaluator:
         return tuple(changes)
 
     def preferred_nodes(self, pod: Pod, most: int) -> list[int]:
-        """Return nodes on which an unplaced pod would be best if other pods made room."""
+        """Return the nodes that would be best for an unplaced pod if other pods made room."""
         columns = [column for column in self._columns(pod) if column is not None]
         slots = np.flatnonzero(self._cluster.nodes.alive & ~self._cluster.nodes.unschedulable)
         if not columns or not len(slots):
@@ -243,7 +243,7 @@ class MoveEvaluator:
     def _without_breaches(
         self, pod: Pod, slots: Slots, columns: list[Ints | None], watch: WatchedRules
     ) -> tuple[Slots, list[Ints | None], Ints]:
-        """Exclude nodes on which the pod would break a rule of others; count broken rules."""
+        """Drop nodes where the pod would break another pod's rule; count broken rules elsewhere."""
         kinds = self.rules.alike(watch.affected, slots)
         known = [column for column in columns if column is not None]
         order = np.lexsort(known[::-1]) if known else np.arange(len(slots))
@@ -263,7 +263,7 @@ class MoveEvaluator:
         return slots[chosen], left, added[inverse[kept]]
 
     def use(self, pod: Pod) -> PodUsage:
-        """Return the pod's usage of its node."""
+        """Return the resources that a pod uses on its node."""
         if pod.resize is not None:
             return PodUsage.of(pod.spec, pod.resize)
         return self._cluster.class_of(pod).template.use

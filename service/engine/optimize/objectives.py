@@ -1,8 +1,8 @@
-"""The measures of objectives, and how they change as a pod is added to a node or removed.
+"""The measures of objectives, and their changes as pods are added to nodes or removed.
 
 A measure is an integer for the cluster; less is better. It is maintained by differences: adding or
-removing a pod changes it by an amount that counters and columns yield alone, without examining
-other pods. `total` recounts everything, and equals the sum of the differences.
+removing a pod changes it by an amount computed from counters and columns, without examining other
+pods. `total` recounts everything, and equals the sum of the differences.
 """
 
 from abc import ABC, abstractmethod
@@ -23,25 +23,25 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.spread import SpreadRule
 
 WHOLE = 1_000
-"""Shares of a node's capacity are expressed in thousandths."""
+"""The value of a full share; shares of a node's capacity are in thousandths."""
 ANYWHERE = ""
-"""Stands in totals for costs of nodes, which belong to no namespace."""
+"""The key of node costs in totals, as nodes belong to no namespace."""
 
 
 class PlacementCost(ABC):
-    """One measure of the placement of a cluster's pods."""
+    """Base class of measures of how a cluster's pods are placed."""
 
     @abstractmethod
     def total(self) -> Counter[str]:
-        """Recount the cost of the placed pods, by namespace, or under `ANYWHERE`."""
+        """Recount the cost of all placed pods by namespace, or under `ANYWHERE`."""
 
     @abstractmethod
     def added_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        """Return what one more pod adds on each node, shape (nodes,), int64."""
+        """Return the cost that one more pod adds on each node, shape (nodes,), int64."""
 
     @abstractmethod
     def removed_cost(self, pod_class: PodClass, use: PodUsage) -> Ints:
-        """Return what one such pod less removes on each node, shape (nodes,), int64.
+        """Return the cost saved by removing one such pod from each node, shape (nodes,), int64.
 
         Only the entries of nodes that have such a pod are meaningful.
         """
@@ -51,27 +51,27 @@ class PlacementCost(ABC):
 
 
 class SpreadLevel(NamedTuple):
-    """How many pods a constraint counts now, and how many it allows."""
+    """The numbers of pods that a constraint currently counts and allows."""
 
     counts: Ints
     """The number of pods in each domain, shape (domains,)."""
     existing: Mask
-    """The domains that exist, at least one, shape (domains,)."""
+    """Whether each domain exists, shape (domains,); at least one does."""
     least: int
-    """The number of pods in the emptiest of these domains."""
+    """The number of pods in the emptiest existing domain."""
     allowed: int
-    """The number of pods that each of these domains may have."""
+    """The maximum number of pods allowed in each existing domain."""
 
 
 class SoftSpread(NamedTuple):
-    """A soft constraint with the domains that it counts; shared by all that count alike."""
+    """A soft spread constraint, shared by all constraints that count the same pods."""
 
     namespace: str
     counter: DomainCounter
     rule: SpreadRule
 
     def level(self) -> SpreadLevel | None:
-        """Return how many pods are counted and allowed, or None if no domain exists."""
+        """Return the counted and allowed numbers of pods, or None if no domain exists."""
         counts, existing = self.counts()
         if not existing.any():
             return None
@@ -79,7 +79,7 @@ class SoftSpread(NamedTuple):
         return SpreadLevel(counts, existing, least, least + self.rule.max_skew)
 
     def counts(self) -> tuple[Ints, Mask]:
-        """Return the pods in each domain, and the domains that exist, both of shape (domains,)."""
+        """Return the number of pods in each domain, and which domains exist, shape (domains,)."""
         if self.rule.per_node:
             existing = self.rule.included_nodes.mask
         else:
@@ -88,12 +88,12 @@ class SoftSpread(NamedTuple):
 
 
 class SkewCost(PlacementCost):
-    """The number of pods in excess of soft topology spread constraints, over all constraints.
+    """The number of pods that exceed soft topology spread constraints, over all constraints.
 
     In each domain, these are the pods beyond those of the emptiest included domain plus `maxSkew`.
-    It is 0 if and only if each constraint is satisfied, and while it is not, there is a domain in
-    which one pod less reduces it. Constraints that count the same pods over the same nodes alike in
-    one namespace are counted once.
+    It is 0 if and only if every constraint is satisfied; otherwise, removing a pod from some domain
+    reduces it. Equal constraints of one namespace that count the same pods over the same nodes are
+    counted once.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -136,7 +136,7 @@ class SkewCost(PlacementCost):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts >= level.allowed
             lowest = np.flatnonzero(level.existing & (level.counts == level.least))
-            if len(lowest) == 1:  # the least rises with it, so all others may have one pod more
+            if len(lowest) == 1:  # the minimum rises, so others may have one more
                 above = level.counts[level.existing] > level.allowed
                 per_domain[lowest[0]] = -int(np.count_nonzero(above))
             added += self._on_nodes(spread, per_domain)
@@ -148,7 +148,7 @@ class SkewCost(PlacementCost):
         for spread, level in self._counted_spreads(pod_class):
             per_domain = np.zeros(len(level.counts) + 1, dtype=np.int64)
             per_domain[:-1] = level.counts > level.allowed
-            # The least falls with it, so each domain that is at its limit has one too many.
+            # The minimum falls too, so each domain at its limit has one pod too many.
             others = int(np.count_nonzero(level.counts[level.existing] >= level.allowed))
             per_domain[:-1][level.counts == level.least] = -others
             removed += self._on_nodes(spread, per_domain)
@@ -172,7 +172,7 @@ class SkewCost(PlacementCost):
 
 
 def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
-    """Return what a constraint counts, or None if it counts no pods or no domains."""
+    """Return a constraint as a `SoftSpread`, or None if it counts no pods or no domains."""
     if rule.counter is None:
         return None
     if not rule.per_node and rule.key.name not in rule.included_nodes.nodes_of:
@@ -184,17 +184,18 @@ def _soft_spread(namespace: str, rule: SpreadRule) -> SoftSpread | None:
 
 
 class PreferenceCost(PlacementCost):
-    """The weights of the satisfied preferred terms of placed pods, negated.
+    """The negated sum of the weights of placed pods' satisfied preferences.
 
     A term of node affinity is satisfied on nodes that match it. A term of pod affinity is satisfied
-    once for each other pod that it matches in the domain, as in Kubernetes' score; one of
-    anti-affinity counts against its owner.
+    once for each other pod that it matches in the domain, as in Kubernetes' score; an anti-affinity
+    term counts against its owner.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._chosen: dict[NodeRules, Ints] = {}
-        """The weights of the preferred terms of node affinity that each node satisfies."""
+        """The weight of the preferred node affinity terms that each node satisfies, by node rules.
+        """
 
     @override
     def total(self) -> Counter[str]:
@@ -218,7 +219,7 @@ class PreferenceCost(PlacementCost):
         return -self._satisfied(pod_class, itself=1)
 
     def _satisfied(self, pod_class: PodClass, *, itself: int) -> Ints:
-        """Return the weights that one pod on each node satisfies.
+        """Return the weight of the preferences that one pod on each node satisfies.
 
         `itself` is 1 if the pod is already counted there, else 0.
         """
@@ -238,7 +239,7 @@ class PreferenceCost(PlacementCost):
         return satisfied
 
     def of_node_affinity(self, pod_class: PodClass) -> Ints:
-        """Return the satisfied weights of a pod's node affinity on each node, shape (nodes,)."""
+        """Return the weight of a pod's node affinity that each node satisfies, shape (nodes,)."""
         return self._node_affinity(pod_class.template.rules)
 
     def _node_affinity(self, rules: NodeRules) -> Ints:
@@ -256,7 +257,7 @@ class PreferenceCost(PlacementCost):
 
 
 class NodeCost(PlacementCost):
-    """A cost that each node has by itself, from the pods on it."""
+    """A cost that each node incurs separately, from the pods on it."""
 
     resources: tuple[str, ...] = ()
     """The resources whose requested amounts determine the cost."""
@@ -287,11 +288,11 @@ class NodeCost(PlacementCost):
 
     @abstractmethod
     def _with(self, use: PodUsage | None, pods: int) -> Ints:
-        """Return the cost of each node with `pods` more pods of a usage, shape (nodes,), int64."""
+        """Return each node's cost with `pods` more pods of a usage, shape (nodes,), int64."""
 
     @abstractmethod
     def of_node(self, slot: int, requested: list[int], pods: int) -> int:
-        """Return the cost of a node, given the requested amounts of `resources` and the pods."""
+        """Return a node's cost, given its requested amounts of `resources` and number of pods."""
 
 
 def _amount(use: PodUsage | None, resource: str) -> int:
@@ -303,10 +304,10 @@ def _amount(use: PodUsage | None, resource: str) -> int:
 
 
 class LoadCost(NodeCost):
-    """The squares of the requested shares of cpu and memory, over all nodes.
+    """The sum of the squared requested shares of cpu and memory over all nodes.
 
-    Shares are thousandths of what the node has, truncated. For a given total load, the sum is least
-    if it is spread most evenly; with `sign` -1 it is least if the load is packed.
+    Shares are truncated thousandths of a node's capacity. For a given total load, the sum is
+    smallest if the load is spread most evenly; with `sign` -1 it is smallest if the load is packed.
     """
 
     resources: tuple[str, ...] = ("cpu", "memory")
@@ -315,7 +316,8 @@ class LoadCost(NodeCost):
         super().__init__(cluster)
         self._sign = sign
         self._divisors: list[tuple[str, Ints]] = []
-        """The capacity of nodes; for nodes without any, so much that no share is left."""
+        """The capacity of each node, or, without any, a divisor large enough to make the share 0.
+        """
         for resource in self.resources:
             allocatable = self._nodes.allocatable(resource)
             divisor: Ints = np.where(allocatable > 0, allocatable, 2**62)
@@ -346,10 +348,10 @@ class LoadCost(NodeCost):
 
 
 class UsedNodesCost(NodeCost):
-    """The number of nodes with pods that could leave, unlike daemons."""
+    """The number of nodes with pods that can leave; daemons, for example, cannot."""
 
     def __init__(self, cluster: Cluster, staying: Iterable[str]) -> None:
-        """Ignore the `staying` pods, given by node name, once for each pod."""
+        """Ignore the `staying` pods, given as one node name per pod."""
         super().__init__(cluster)
         self._staying = np.zeros(cluster.nodes.size, dtype=np.int64)
         for name in staying:
@@ -365,7 +367,7 @@ class UsedNodesCost(NodeCost):
 
 
 class _ResourceCost(NodeCost):
-    """A cost computed from the free amount of a resource; nodes that take no new pods have none."""
+    """A cost based on the free amounts of a resource, which are 0 on nodes that accept no pods."""
 
     def __init__(self, cluster: Cluster, resource: str) -> None:
         super().__init__(cluster)
@@ -389,18 +391,18 @@ class _ResourceCost(NodeCost):
 
     @abstractmethod
     def _at(self, free: int, requested: int) -> int:
-        """Return the cost of one node, in plain integers."""
+        """Return the cost of one node from its free and requested amounts."""
 
     @abstractmethod
     def _of(self, free: Ints, requested: Ints) -> Ints:
-        """Return the cost of nodes with these free and requested amounts."""
+        """Return the costs of nodes from their free and requested amounts."""
 
 
 class FragmentationCost(_ResourceCost):
-    """The free amount of a resource that is too fragmented for a pod that needs a whole block.
+    """The free amount of a resource that is too fragmented for pods that need whole blocks.
 
-    Without a block size, a block is a whole node: this counts what is free on partly used nodes.
-    Otherwise it counts the remainder of each node's free amount after whole blocks.
+    Without a block size, a block is a whole node: this counts the free amounts of partly used
+    nodes. Otherwise it counts the remainder of each node's free amount after whole blocks.
     """
 
     def __init__(self, cluster: Cluster, resource: str, block: int | None) -> None:
@@ -422,10 +424,10 @@ class FragmentationCost(_ResourceCost):
 
 
 class FreeBlocksCost(_ResourceCost):
-    """The squares of the free amounts of a resource, over all nodes, negated.
+    """The negated sum of the squared free amounts of a resource over all nodes.
 
-    Free amounts are in thousandths of the greatest amount of any node. The sum is least if the free
-    amount is concentrated.
+    Free amounts are in thousandths of the greatest amount of any node. The cost is least if the
+    free amount is concentrated.
     """
 
     def __init__(self, cluster: Cluster, resource: str) -> None:

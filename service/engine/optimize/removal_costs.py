@@ -1,4 +1,4 @@
-"""The cost of removing a pod: to the evenness of spread, and to the preferences of other pods."""
+"""The cost of removing a pod, in evenness of spread and in satisfied preferences."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,33 +16,34 @@ class RemovalCost(NamedTuple):
     """The cost of removing a pod; costs of successive removals add up."""
 
     spread: int
-    """The increase of the sum of squares of all domains' pods, over all constraints.
+    """The increase in the sum of the squared numbers of pods per domain, over all constraints.
 
     For a given number of pods, this sum is least if they are spread most evenly."""
     preferences: int
-    """The weights of the preferences that the pod satisfied: its own, and those of others."""
+    """The weight of the preferences that the pod satisfies, its own and those of other pods."""
 
 
 class RemovalCosts:
-    """The removal costs of pods of some classes, by the pods present at each call."""
+    """Computes removal costs for pods of some classes, from the pods present at each call."""
 
     def __init__(self, cluster: Cluster, classes: Iterable[PodClass]) -> None:
         self._cluster = cluster
         self.may_fall = False
-        """Whether removing other pods of these classes can lower a cost, because one has
+        """Whether removing other pods of these classes can lower a cost, because a class has
         preferences."""
         self._rules: dict[int, SpreadRule] = {}
-        """The constraints of the classes, one for each counter."""
+        """One spread constraint of the classes per counter, by counter id."""
         for pod_class in classes:
             self.may_fall = self.may_fall or bool(pod_class.template.preferred)
             for rule in (*pod_class.template.hard_spread, *pod_class.template.soft_spread):
                 if rule.counter is not None:
                     self._rules.setdefault(id(rule.counter), rule)
         self._chosen: dict[tuple[NodeRules, int], int] = {}
-        """The weights of the preferred terms of node affinity that a node satisfies."""
+        """The weight of the preferred node affinity terms that a node satisfies, by node rules and
+        slot."""
 
     def of(self, pod_class: PodClass, slot: int) -> RemovalCost:
-        """Return the current cost of removing a pod of a class from the node of a slot."""
+        """Return the current cost of removing a pod of a class from the node at a slot."""
         return RemovalCost(self._spread(pod_class, slot), self._preferences(pod_class, slot))
 
     def _spread(self, pod_class: PodClass, slot: int) -> int:

@@ -1,4 +1,4 @@
-"""The volumes that a pod's claims are bound to when it is placed on a node."""
+"""The volumes that a pod's claims bind to when it is placed on a node."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ __all__ = ["PROVISION", "assume_bindings", "bindings_on", "user_of_claim"]
 
 
 def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | None:
-    """Return claim to volume, or `PROVISION` for one still to be provisioned, or None.
+    """Return the volume, or `PROVISION`, for each unbound claim of a pod on a node, or None.
 
     Bound claims are omitted. Nothing is bound if the pod's profile does not filter by them. None
     means that not all claims of the pod can be bound on the node.
@@ -29,7 +29,7 @@ def bindings_on(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, str] | 
 
 
 def user_of_claim(cluster: Cluster, claim: ObjectName) -> str | None:
-    """Return the first name of a pod that counts on a node and uses a claim, or None."""
+    """Return the name of the first pod, by name, that uses a claim on a node, or None."""
     if not cluster.volumes.is_in_use(claim):
         return None
     placed = (pod for pod in cluster.pods() if pod.node_name is not None and not pod.finished)
@@ -40,7 +40,7 @@ def user_of_claim(cluster: Cluster, claim: ObjectName) -> str | None:
 def assume_bindings(
     cluster: Cluster, pod: Pod, node_name: str, bindings: Mapping[str, str]
 ) -> None:
-    """Bind the pod's claims as its placement will; the cluster can undo it."""
+    """Tentatively bind a pod's claims as its placement will."""
     for claim_name, volume_name in bindings.items():
         if volume_name == PROVISION:
             cluster.assume_provisioning((pod.namespace, claim_name), node_name)

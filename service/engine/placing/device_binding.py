@@ -1,4 +1,4 @@
-"""The devices that a pod's claims are allocated when it is placed on a node."""
+"""The devices allocated to a pod's claims when it is placed on a node."""
 
 from service.engine.cluster import Cluster
 from service.engine.state.devices.search import NoAllocation

@@ -1,4 +1,4 @@
-"""Room reserved on nodes: for pending pods that are nominated, and for replacements of moved pods.
+"""Room reserved on nodes for nominated pending pods and for replacements of moved pods.
 
 As in Kubernetes, a pod has to pass the filters of a node twice: as the node is, and with the pods
 of equal or higher priority there that are nominated for it. A moved pod leaves its node before its
@@ -16,7 +16,7 @@ from service.model.pods.pod import Pod
 
 
 class Reservation(NamedTuple):
-    """A node, and the pods for which room is reserved on it; moved pods stand for replacements."""
+    """A node, and the pods that room is reserved for; moved pods stand for their replacements."""
 
     slot: int
     node_name: str
@@ -24,7 +24,7 @@ class Reservation(NamedTuple):
 
 
 def reservations(cluster: Cluster, pod: Pod) -> list[Reservation]:
-    """Return the reservations that a pod has to respect."""
+    """Return the reservations that a pod must respect."""
     key, pods_by_node = (pod.namespace, pod.name), dict[str, list[Pod]]()
     for name, nominated in cluster.nominated.items():
         pods = [p for k, p in nominated.items() if p.priority >= pod.priority and k != key]
@@ -46,7 +46,7 @@ def reserved_node(cluster: Cluster, pod: Pod) -> str | None:
 
 
 def replaced_by(cluster: Cluster, pod: Pod) -> ObjectName | None:
-    """Return the moved pod that a pod replaces: that of its name, else the first of its kind."""
+    """Return the moved pod that a pod replaces: the one of its name, or else the first match."""
     own = (pod.namespace, pod.name)
     if own in cluster.reserved:
         return own
@@ -69,6 +69,6 @@ def replaces(pod: Pod, moved: Pod) -> bool:
 
 
 def assume_reservation(cluster: Cluster, reservation: Reservation) -> None:
-    """Place the nominated pods on their node, until that is undone."""
+    """Tentatively place a reservation's pods on its node."""
     for pod in reservation.pods:
         cluster.put_pod(replace(pod, node_name=reservation.node_name))

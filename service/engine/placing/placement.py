@@ -1,4 +1,4 @@
-"""Placement of a pod: all filters on all nodes, then the greatest score; ties are broken by hash.
+"""Placement of a pod: all filters on all nodes, then the highest score; a hash breaks ties.
 
 The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters.
 `service.engine.explain.explanation` calls the same plugins for their reasons, node by node.
@@ -32,17 +32,17 @@ class Placement(NamedTuple):
     node_name: str
     score: int
     bindings: Mapping[str, str] | None = None
-    """For a group's member, the volume or `PROVISION` by claim with which the group was checked."""
+    """For a group member, the volume or `PROVISION` for each claim, as checked with the group."""
     devices: Sequence[ClaimAllocation] | None = None
-    """For a group's member, the device allocations with which the group was checked."""
+    """For a group member, the device allocations as checked with the group."""
 
 
 NO_DIAGNOSIS = Refusal("")
-"""Stands for a refusal whose reasons were not requested."""
+"""A refusal whose reasons were not requested."""
 
 
 class UnknownSchedulerError(LookupError):
-    """The pod's `schedulerName` is not a profile of the cluster."""
+    """Raised if the pod's `schedulerName` is not a profile of the cluster."""
 
 
 def place(
@@ -53,10 +53,10 @@ def place(
     *,
     with_reasons: bool = True,
 ) -> Placement | Refusal:
-    """Find the best feasible node for a pod; changes nothing.
+    """Find the best feasible node for a pod, without changing the cluster.
 
-    A feasible `hint` is taken without a search, and otherwise the node that is nominated for the
-    pod, or reserved for it as a replacement of a moved pod.
+    A feasible `hint` is used without a search. Otherwise, the node nominated for the pod is used if
+    feasible, or else the node reserved for it as the replacement of a moved pod.
 
     Args:
         cluster: the cluster.
@@ -93,10 +93,10 @@ def place(
 
 
 def resolve_fallbacks(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
-    """Return the pod with each constraint that may fall back as hard or soft as it is now.
+    """Return a pod with its fallback constraints resolved to hard or soft for the current state.
 
-    Such a constraint is hard if the pod then still fits on a node (`within` a domain, if given),
-    together with the preceding constraints that are hard.
+    A fallback constraint is hard if the pod then still fits on a node (`within` a domain, if
+    given), together with the preceding constraints that are hard.
 
     Raises:
         UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
@@ -126,7 +126,7 @@ def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bo
 def best_placement(
     cluster: Cluster, pod: Pod, pod_class: PodClass, candidates: Candidates
 ) -> Placement | None:
-    """Return the candidate with the greatest total score, or None without candidates."""
+    """Return the candidate with the highest total score, or None without candidates."""
     if not cluster.nodes.size:
         return None
     profile = profile_of(cluster, pod)
@@ -162,7 +162,7 @@ def profile_of(cluster: Cluster, pod: Pod) -> Profile:
 def candidates_of(
     cluster: Cluster, pod_class: PodClass, profile: Profile, vetoes: Sequence[Vetoes]
 ) -> Candidates:
-    """Return the nodes that pods of a class may choose from, given what vetoes exclude."""
+    """Return the candidate nodes for pods of a class, given the vetoes."""
     rules, nodes = pod_class.template.rules, cluster.nodes
     only = None
     if rules.named is not None and profile.narrows:
@@ -176,7 +176,7 @@ def candidates_of(
 def _first_candidate(
     cluster: Cluster, candidates: Candidates, names: Iterable[str | None]
 ) -> Candidates:
-    """Limit the candidates to the first of these nodes that is one, if any is."""
+    """Limit the candidates to the first named node that is a candidate, if any."""
     for name in names:
         slot = None if name is None else cluster.nodes.slots.get(name)
         if slot is not None and candidates.has(slot):
@@ -191,9 +191,9 @@ def without_reserved_nodes(
     expected: Sequence[PodClass] = (),
     more: Sequence[Vetoes] = (),
 ) -> Candidates:
-    """Exclude the nodes on which a pod does not fit in addition to the pods nominated for them.
+    """Exclude the nodes where a pod does not fit together with the pods nominated for them.
 
-    `expected` are as for `relation_vetoes`, and `more` are additional vetoes.
+    `expected` has the same meaning as in `relation_vetoes`; `more` are additional vetoes.
     """
     relevant = [
         reservation
@@ -209,7 +209,7 @@ def without_reserved_nodes(
         if not _candidates(cluster, pod, expected).has(reservation.slot):
             excluded[reservation.slot] = VETO
         cluster.undo(mark)
-    # The previous candidates may share arrays with those computed in between.
+    # The previous candidates may share arrays with those computed in the loop.
     return _candidates(
         cluster, pod, expected, [*more, Vetoes(cluster.nodes.itself, nodes=excluded)]
     )
@@ -226,7 +226,7 @@ def _candidates(
 def relation_vetoes(
     nodes: NodeTable, pod_class: PodClass, profile: Profile, expected: Sequence[PodClass] = ()
 ) -> list[Vetoes]:
-    """Return what the filters that look at other pods exclude.
+    """Return the vetoes of the filters that depend on other pods.
 
     A rule that pods of the `expected` classes may still satisfy counts as satisfied.
     """
@@ -241,7 +241,7 @@ def relation_vetoes(
 
 
 def _relation_plugins(pod_class: PodClass, profile: Profile) -> RelationPlugins:
-    """Return the plugins that apply to the class, cached with it."""
+    """Return the relation plugins that apply to a class, cached in the class."""
     plugins = pod_class.relation_plugins
     if not isinstance(plugins, RelationPlugins) or plugins.profile is not profile:
         plugins = pod_class.relation_plugins = RelationPlugins(profile, pod_class)
@@ -251,7 +251,7 @@ def _relation_plugins(pod_class: PodClass, profile: Profile) -> RelationPlugins:
 def _relations(
     nodes: NodeTable, pod_class: PodClass, profile: Profile
 ) -> list[tuple[RelativeScore, RelativeWeight]]:
-    """Return the relations to other pods that score pods of a class, each with its weight."""
+    """Return the scores of a class by its relations to other pods, each with its weight."""
     answer = []
     for relation in _relation_plugins(pod_class, profile).scores:
         score = relation.plugin.scoring(nodes, pod_class)
@@ -263,7 +263,7 @@ def _relations(
 def _relative_scores(
     relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
 ) -> list[DomainScores | Ints]:
-    """Return the weighted scores that depend on which nodes are candidates.
+    """Return the weighted scores that depend on the set of candidates.
 
     Scores by node, shape (nodes,), int64, are shifted by TIE_BITS like ranks.
     """

@@ -1,4 +1,4 @@
-"""Why no node takes a pod: reasons counted over nodes, in kube-scheduler's own words."""
+"""Why no node accepts a pod: reasons with node counts, in kube-scheduler's own words."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,29 +21,29 @@ NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The answer if no node is feasible."""
+    """A placement's answer if no node is feasible."""
 
     message: str
-    """The text `0/N nodes are available: …` as kube-scheduler v1.35 writes it, without
-    preemption."""
+    """The text `0/N nodes are available: …` in the format of kube-scheduler v1.35, without the part
+    about preemption."""
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By plugin and reason, the number of nodes for which the plugin is the first to fail."""
+    """The number of nodes for which a plugin is the first to fail, by plugin and reason."""
 
     @property
     def plugins(self) -> frozenset[str]:
-        """The plugins that rejected the pod; one of them has to change its verdict first."""
+        """The plugins that rejected the pod; one of them must change its verdict first."""
         return frozenset(self.reasons)
 
 
 Failures = dict[str, list[Failure]]
-"""By plugin, in filtering order."""
+"""Failures by plugin, in filtering order."""
 
 
 def failures_of(cluster: Cluster, pod: Pod, profile: Profile) -> Failures:
     """Return the failures of every filter of a profile on every node.
 
-    On nodes with reserved room where the pod does not fit in addition to the nominated pods, the
-    failures are those with the nominated pods in place.
+    If the pod does not fit on a node together with the pods nominated for it, the node's failures
+    are those with the nominated pods in place.
     """
     pod_class = cluster.class_of(pod)
     with_nominated = (
@@ -63,13 +63,13 @@ def _failures(cluster: Cluster, pod_class: PodClass, profile: Profile) -> Failur
 
 
 SlotFailures = dict[str, dict[str, bool]]
-"""For one node, whether the failure is unresolvable, by plugin and reason."""
+"""Whether each failure on one node is unresolvable, by plugin and reason."""
 
 
 def _failures_with_nominated(
     cluster: Cluster, pod: Pod, profile: Profile
 ) -> list[tuple[int, SlotFailures]]:
-    """Return the slots where the pod does not fit with nominated pods, with the failures."""
+    """Return the slots where the pod does not fit along with nominated pods, with failures."""
     pod_class, answer = cluster.class_of(pod), []
     for reservation in reservations(cluster, pod):
         mark = cluster.mark()
@@ -129,7 +129,7 @@ class PrefilterNodes(NamedTuple):
 def prefilter(
     cluster: Cluster, pod_class: PodClass, profile: Profile
 ) -> PrefilterRejection | PrefilterNodes | None:
-    """Return the verdict of plugins before any node is examined; the first rejection ends it."""
+    """Return the plugins' verdict before any node is examined, stopping at the first rejection."""
     allowed = None
     for plugin in profile.prefilters:
         verdict = plugin.prefilter(cluster.nodes, pod_class)
@@ -145,7 +145,7 @@ def prefilter(
 def refuse(
     cluster: Cluster, pod: Pod, profile: Profile, within: GroupDomain | None = None
 ) -> Refusal:
-    """Return why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
+    """Return why a pod that fits nowhere, or nowhere `within` a domain, does not fit."""
     count = cluster.nodes.count
     if not count:
         return Refusal(NO_NODES)
@@ -193,6 +193,6 @@ def _first_reasons(
 
 
 def message_of(count: int, reasons: Counter[str]) -> str:
-    """Return `0/N nodes are available: …`, with the nodes counted for each reason."""
+    """Return `0/N nodes are available: …` with the number of nodes for each reason."""
     parts = sorted(f"{nodes} {reason}" for reason, nodes in reasons.items() if nodes)
     return f"0/{count} nodes are available: {', '.join(parts)}."

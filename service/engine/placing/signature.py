@@ -1,4 +1,4 @@
-"""Signatures of pending pods: pods with equal signatures get the same verdict from all filters."""
+"""Signatures of pending pods: pods with equal signatures get equal verdicts from all filters."""
 
 from collections.abc import Hashable
 
@@ -8,10 +8,10 @@ from service.model.pods.pod import Pod
 
 
 def pod_signature(cluster: Cluster, pod: Pod) -> Hashable:
-    """Return a key that is equal for pods about which all filters agree.
+    """Return a key that is equal for pods that all filters treat alike.
 
-    Such pods may differ in labels that no rule reads. Keys from before a change of the cluster must
-    not be compared with later ones.
+    Such pods may differ in labels that no rule reads. Do not compare keys from before a change of
+    the cluster with later ones.
     """
     pod_class = cluster.class_of(pod)
     matched = tuple(map(id, pod_class.matched))

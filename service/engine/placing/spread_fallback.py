@@ -1,9 +1,8 @@
 """Topology spread constraints that are hard only while there is room: `FallbackWhenFull`.
 
-A pod with such constraints is judged as one that has each of them hard or soft, as
-`service.engine.placing.placement.resolve_fallbacks` determines. So nothing else handles them, and
-pods without them pay nothing. A placed pod counts as one that has them soft, since they may have
-fallen back.
+`service.engine.placing.placement.resolve_fallbacks` turns each such constraint into a hard or a
+soft one before the pod is judged, so no other code handles them, and pods without them cost nothing
+extra. For a placed pod, they count as soft, because they may have fallen back.
 """
 
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from service.model.pods.pod import Pod, PodSpec
 
 
 def fallbacks(pod: Pod) -> tuple[int, ...]:
-    """Return the indexes of a pod's constraints that may fall back."""
+    """Return the indexes of a pod's fallback constraints."""
     constraints = pod.spec.topology_spread_constraints
     return tuple(
         index
@@ -23,7 +22,7 @@ def fallbacks(pod: Pod) -> tuple[int, ...]:
 
 
 def variant(pod: Pod, template: Template, hard: tuple[int, ...]) -> Pod:
-    """Return the pod with these constraints hard, and with the others that may fall back soft.
+    """Return the pod with these fallback constraints made hard and all others made soft.
 
     The pod's template caches the spec, because specs are identified by object.
     """

@@ -1,4 +1,4 @@
-"""The plugins of Kubernetes, and DataAffinity, one module each, in filtering order."""
+"""The plugins of Kubernetes and DataAffinity, in filtering order, with one module each."""
 
 from service.engine.framework.plugin import Plugin
 from service.engine.plugins.balanced_allocation import BalancedAllocation

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: nodes score higher the closer their utilizations are."""
+"""NodeResourcesBalancedAllocation: nodes whose resource utilizations are closer score higher."""
 
 from math import sqrt
 from typing import ClassVar, Self
@@ -63,7 +63,7 @@ class BalancedAllocation(NodePlugin):
         return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
 
     def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """Return the scores if only cpu and memory count, and every node has both."""
+        """Return the scores if only cpu and memory count and every node has both."""
         scores = _fraction(nodes, "cpu", rules.needs.cpu, rows)
         scores -= _fraction(nodes, "memory", rules.needs.memory, rows)
         scores /= 2
@@ -86,14 +86,14 @@ class BalancedAllocation(NodePlugin):
 
 
 def _fraction(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Floats:
-    """Return the fraction of cpu or memory that would be requested, shape (rows,); at most 1."""
+    """Return the requested fraction of cpu or memory with `amount`, shape (rows,), at most 1."""
     wanted = at(nodes.requested(resource), rows) + amount
     fraction: Floats = wanted / at(nodes.divisor(resource), rows)
     return np.minimum(fraction, 1.0, out=fraction)
 
 
 def _deviation(fractions: Floats) -> Floats:
-    """Return the standard deviation over resources, shape (rows,), ignoring NaN values.
+    """Return the standard deviation across resources, shape (rows,), ignoring NaN values.
 
     `fractions` has the shape (resources, rows); NaN stands for a resource that a node lacks.
     """
@@ -111,7 +111,7 @@ def _deviation(fractions: Floats) -> Floats:
 
 
 def _deviation_of(fractions: list[float]) -> float:
-    """Return the deviation in Kubernetes' order of operations, which decides the last bit."""
+    """Return the standard deviation, computed in Kubernetes' order to be equal bit for bit."""
     if len(fractions) < 2:  # noqa: PLR2004
         return 0.0
     if len(fractions) == 2:  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""DataAffinity: pods go to nodes with the data sets that they name. Not a plugin of Kubernetes."""
+"""DataAffinity, not a plugin of Kubernetes: pods prefer or require nodes with named data sets."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -74,7 +74,7 @@ class DataAffinity(NodePlugin):
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """Return the sum of the weights of the data sets that nodes have."""
+        """Return the sum of the weights of the preferred data sets on each node."""
         if rules.data is None:
             return None
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
@@ -92,7 +92,7 @@ class DataAffinity(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether the event is about a node, or about a data set that the pod names."""
+        """Return whether the event concerns a node, or a data set that the pod names."""
         return event.node is not None or any(
             (manifest.kind, manifest.namespace) == (DATA_SET.kind, pod.namespace)
             and manifest.name in data_sets_of(pod.spec)

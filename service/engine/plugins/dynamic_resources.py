@@ -1,8 +1,8 @@
-"""DynamicResources: the claims of a pod must be allocatable from devices that a node reaches.
+"""DynamicResources: a pod's claims must be allocatable from devices available to the node.
 
-Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are on by
-default: admin access and prioritized lists. Where Kubernetes ends the attempt with an error, such
-as an undecidable selector, the node is refused with the text of the error.
+Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are
+enabled by default: admin access and prioritized lists. Where Kubernetes ends the attempt with an
+error, such as an undecidable selector, the node is refused with the text of the error.
 """
 
 from collections.abc import Collection, Sequence
@@ -39,7 +39,7 @@ from service.model.pods.pod import Pod
 NAME = "DynamicResources"
 UNAVAILABLE = "resourceclaim not available on the node"
 FEW_NODES = 32
-"""Up to this many remaining nodes are listed instead of stored as an array."""
+"""The maximum number of remaining nodes that are stored as a list instead of an array."""
 
 
 class DynamicResources(RelationPlugin):
@@ -86,7 +86,7 @@ class DynamicResources(RelationPlugin):
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """Return one reason per node: failed allocations before devices allocated elsewhere."""
+        """Return one reason per node; a failed allocation precedes devices allocated elsewhere."""
         devices = pod_class.devices
         if devices is None:
             return []
@@ -101,7 +101,7 @@ class DynamicResources(RelationPlugin):
 
     @override
     def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
-        """Return permanent headrooms: as in Kubernetes, preemption does not deallocate claims."""
+        """Return permanent headrooms, because preemption does not deallocate claims."""
         if pod_class.devices is None:
             return Headrooms()
         return permanent_headrooms(self.failures(nodes, pod_class))
@@ -125,7 +125,7 @@ class DynamicResources(RelationPlugin):
 
 
 def _gives_devices(event: ClusterEvent) -> bool:
-    """Return whether an event is about a claim that previously had devices."""
+    """Return whether an event concerns a claim that previously had devices."""
     body = event.objects[0].body
     return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
 
@@ -138,7 +138,7 @@ def _verdict_vetoes(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
 
 
 def _allocation_failures(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
-    """Return the nodes on which claims cannot be allocated, for each reason."""
+    """Return one failure per reason, with the nodes where claims cannot be allocated."""
     wanted = devices.wanted()
     if not wanted:
         return []
@@ -154,7 +154,7 @@ def _allocation_failures(nodes: NodeTable, devices: PodDevices) -> list[Failure]
 
 
 def _available(nodes: NodeTable, devices: PodDevices) -> Mask:
-    """Return where all allocated claims can be used, shape (nodes,)."""
+    """Return the nodes where all allocated claims can be used, shape (nodes,)."""
     mask = np.ones(nodes.size, dtype=np.bool_)
     for claim in devices.allocated_claims():
         if claim.node_selector is not None:

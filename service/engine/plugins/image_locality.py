@@ -1,4 +1,4 @@
-"""ImageLocality: nodes score for a pod's images they hold; large, widespread ones count more."""
+"""ImageLocality: nodes score for holding a pod's images; large, widespread images count more."""
 
 from typing import ClassVar
 

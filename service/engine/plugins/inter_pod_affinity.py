@@ -1,6 +1,6 @@
-"""InterPodAffinity: required terms exclude nodes by domain, preferred terms score.
+"""InterPodAffinity: required terms exclude nodes by domain, and preferred terms score nodes.
 
-Both work in both directions: terms of placed pods also apply to the incoming pod. Everything is
+Terms work in both directions: those of placed pods also apply to the incoming pod. Everything is
 computed from counters: how many matching pods, or owners of a matching term, the node's domain
 holds.
 """
@@ -54,7 +54,7 @@ from service.model.pods.pod import Pod, PodAffinity, PodAffinityTerm
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024
-"""Up to this span between the raw scores, scaled scores are looked up in a table."""
+"""The largest span of raw scores for which scaled scores are looked up in a table."""
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -100,7 +100,7 @@ class InterPodAffinity(RelationPlugin):
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """Return whether any term may reject a node; if not, the filter costs nothing."""
+        """Return whether any term may reject a node; if not, the filter is free."""
         template = pod_class.template
         return bool(template.affinity or template.anti_affinity or forbidding_terms(pod_class))
 
@@ -108,9 +108,9 @@ class InterPodAffinity(RelationPlugin):
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
-        """Return what each term excludes.
+        """Return the vetoes of each term.
 
-        Required affinity to pods of an `expected` class only requires the topology key.
+        Required affinity to pods of an `expected` class requires only the topology key.
         """
         terms = pod_class.template.affinity
         if pod_class.template.siblings is not None:
@@ -125,7 +125,7 @@ class InterPodAffinity(RelationPlugin):
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """Return one reason per node: affinity, else anti-affinity, else that of placed pods."""
+        """Return one reason per node: affinity, anti-affinity, or placed pods' anti-affinity."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
         failures = []
         if pod_class.template.affinity:
@@ -148,7 +148,7 @@ class InterPodAffinity(RelationPlugin):
             _affinity_headroom(term, first=first)
             for term, first in zip(wanted, pod_class.first_for(wanted), strict=True)
         ]
-        # In the order of the reasons, of which the filter reports the first.
+        # Keep the order of the reasons, because the filter reports only the first.
         own = sorted(template.anti_affinity, key=_is_limited)
         rooms += [_anti_affinity_headroom(term, pod_class) for term in own]
         existing = forbidding_terms(pod_class)
@@ -160,7 +160,7 @@ class InterPodAffinity(RelationPlugin):
         unsure = _last_of_groups(nodes, pod_class)
         limits = [owned.limit for owned in existing if owned.limit is not None]
         if limits:
-            # There is room if the owners leave, but also if pods that the term matches do.
+            # Room is freed when owners leave, but also when pods that the term matches leave.
             full = _blocked_by_any(nodes, limits)
             unsure = full if unsure is None else unsure | full
         return Headrooms(tuple(rooms), unsure, first_only=True)
@@ -179,7 +179,7 @@ class InterPodAffinity(RelationPlugin):
         return AffinityScore(nodes, terms) if terms else None
 
     def _scoring_terms(self, pod_class: PodClass) -> tuple[WeightedTerm, ...]:
-        """Return every term that scores; empty if nothing matches, which skips the score."""
+        """Return every term that scores, or none if nothing matches and the score is skipped."""
         arguments = self._arguments
         if arguments.ignore_preferred_of_existing and not pod_class.template.preferred:
             return ()
@@ -218,7 +218,7 @@ class InterPodAffinity(RelationPlugin):
         if event.relabelled is not None:
             keys = {term.topology_key for term in _required_terms(pod)}
             return _depends_on_placed(reasons) or not keys.isdisjoint(event.relabelled)
-        # Any pod that leaves may be one of those that filled a domain.
+        # Any departing pod may be one of those that filled a domain.
         made_room = EXISTING_FULL in reasons and event.change is not Change.POD_CAME
         if not event.pods or made_room:
             return True
@@ -236,8 +236,8 @@ class InterPodAffinity(RelationPlugin):
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
         """Return the labels of the event's pods.
 
-        Returns None if a pod with required anti-affinity has left: its labels do not reveal which
-        pods it kept away.
+        Returns None if a pod with required anti-affinity has left, because its labels do not reveal
+        which pods it repelled.
         """
         if event.freed is not None and any(map(_forbids, event.pods)):
             return None
@@ -245,7 +245,7 @@ class InterPodAffinity(RelationPlugin):
 
 
 class AffinityScore(RelativeScore):
-    """The score by where a node's sum of weights lies between the least and the greatest sum."""
+    """The score based on where a node's sum of weights lies between the lowest and highest sums."""
 
     def __init__(self, nodes: NodeTable, terms: tuple[WeightedTerm, ...]) -> None:
         self.terms = terms
@@ -277,7 +277,7 @@ class AffinityScore(RelativeScore):
 
     @override
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Return 0 for the least sum and 100 for the greatest, or None if they are equal."""
+        """Return scores from 0 for the lowest sum to 100 for the highest, or None if equal."""
         raw = self._raw()
         bounds = bounds_of(raw, ranks)
         if bounds is None or bounds.least == bounds.greatest:
@@ -300,21 +300,21 @@ class AffinityScore(RelativeScore):
 
 
 def scale_score(above: int, span: int) -> int:
-    """Return 0 to 100 for a share of the span, truncated after floating point, as in Kubernetes."""
+    """Return a share of the span as 0 to 100, truncated after floating point as in Kubernetes."""
     return int(MAX_NODE_SCORE * (above / span)) if span else 0
 
 
 def _scale_scores(above: Ints, span: int) -> Ints:
-    """Return `scale_score` for many nodes; the span must not be 0."""
+    """Return `scale_score` for many nodes; `span` must not be 0."""
     scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
     return scores
 
 
 @lru_cache(maxsize=128)
 def _scale_table(span: int, weight: int) -> Ints:
-    """Return the weighted score of each distance from the least, shape (span + 1,), read-only.
+    """Return the weighted score of each distance from the lowest sum, shape (span + 1,), read-only.
 
-    The span must not be 0.
+    `span` must not be 0.
     """
     return weight * _scale_scores(np.arange(span + 1), span)
 
@@ -325,7 +325,7 @@ def affinity_vetoes(
     terms: Sequence[AffinityTerm],
     expected: Sequence[PodClass] = (),
 ) -> list[Vetoes]:
-    """Return vetoes of the nodes where a term of required affinity is not satisfied."""
+    """Return vetoes of the nodes where a required affinity term is not satisfied."""
     vetoes: list[Vetoes] = []
     if not terms:
         return vetoes
@@ -342,7 +342,7 @@ def affinity_vetoes(
 
 
 def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
-    """Return the required anti-affinity terms of placed pods that match this class."""
+    """Return the required anti-affinity terms of placed pods that match a class."""
     return [
         term
         for entry in pod_class.matched
@@ -352,14 +352,14 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
 
 
 def _affinity_headroom(term: AffinityTerm, *, first: bool) -> Headroom:
-    """Return how many of the pods required by a term can leave each node's domain."""
+    """Return how many pods required by a term can leave each node's domain."""
     key = term.counter.key
     pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
     return Headroom(AFFINITY, pods - 1, taken=_count_matches(term.matcher), is_given=True)
 
 
 def _anti_affinity_headroom(term: AffinityTerm, pod_class: PodClass) -> Headroom:
-    """Return how many more pods matching the pod's own anti-affinity each node tolerates."""
+    """Return how many more pods that match the pod's own anti-affinity each node tolerates."""
     limit, taken = term.limit_for(pod_class), _count_matches(term.matcher)
     if limit is None:
         return Headroom(ANTI_AFFINITY, _negated_counts(term.counter), taken=taken)
@@ -371,7 +371,7 @@ def _is_limited(term: AffinityTerm) -> bool:
 
 
 def _negated_counts(counter: DomainCounter) -> Ints:
-    """Return a headroom that is negative where a domain holds any counted pod, shape (nodes,)."""
+    """Return a headroom that is negative where a domain holds counted pods, shape (nodes,)."""
     return -counter.key.on_nodes(counter.counts)
 
 
@@ -384,7 +384,7 @@ def _count_owners(term: OwnedTerm) -> Callable[[PodClass], int]:
 
 
 def _affinity_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """Yield blames for the pods that the pod's affinity matches, where its domain has none of them.
+    """Yield blames for pods that match the pod's affinity if a node's domain lacks them.
 
     Without these pods, the pod may be the first that matches.
     """
@@ -401,7 +401,7 @@ def _affinity_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
 
 
 def _own_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """Yield blames for the pods that the pod's own anti-affinity matches."""
+    """Yield blames for pods that match the pod's own anti-affinity."""
     for term in pod_class.template.anti_affinity:
         domain, limit = term.counter.key.cells[slot], term.limit_for(pod_class)
         blocker: DomainBlocker = term.counter if limit is None else limit
@@ -412,7 +412,7 @@ def _own_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
 
 
 def _existing_blames(pod_class: PodClass, slot: int) -> Iterator[Blame]:
-    """Yield blames for the pods whose anti-affinity matches the pod.
+    """Yield blames for pods whose anti-affinity matches the pod.
 
     For terms with a limit, these include the matched pods that fill the domain.
     """
@@ -434,9 +434,9 @@ def _count_owners_or_matches(term: OwnedTerm) -> Callable[[PodClass], int]:
 
 
 def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
-    """Return the nodes that have all pods matching a requirement of affinity, or all siblings.
+    """Return the nodes that hold all pods matching an affinity requirement, or all siblings.
 
-    When these pods leave the node, the first-pod rule may hold, or a term may become exempt.
+    When these pods leave the node, the first-pod rule may apply, or a term may become exempt.
     """
     terms, siblings = pod_class.affinity, pod_class.template.siblings
     if pod_class.template.affinity_per_term:
@@ -452,7 +452,7 @@ def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
 def _last_of_group(
     nodes: NodeTable, pod_class: PodClass, terms: Sequence[AffinityTerm]
 ) -> Mask | None:
-    """Return the node that has all pods which these terms match together, if there is one."""
+    """Return the node that holds all pods matched by these terms together, or None."""
     if not terms or not pod_class.matches_all(terms):
         return None
     slots: set[int] = set()
@@ -468,7 +468,7 @@ def _last_of_group(
 
 
 def _blockers(pod_class: PodClass) -> list[DomainBlocker]:
-    """Return what excludes pods of the class from domains: own terms, and those of placed pods."""
+    """Return what excludes a class's pods from domains: own terms, and those of placed pods."""
     own = [
         term.limit_for(pod_class) or term.counter
         for term in pod_class.template.anti_affinity
@@ -478,7 +478,7 @@ def _blockers(pod_class: PodClass) -> list[DomainBlocker]:
 
 
 def _by_reason(pod_class: PodClass) -> dict[str, list[DomainBlocker]]:
-    """Return what excludes pods from domains, by reason in order; limits only if there are any."""
+    """Return what excludes pods from domains by reason, in order, omitting empty limits."""
     own = [(term.limit_for(pod_class), term.counter) for term in pod_class.template.anti_affinity]
     others = [(term.limit, term.counter) for term in forbidding_terms(pod_class)]
     blockers: dict[str, list[DomainBlocker]] = {}
@@ -498,7 +498,7 @@ def _blocked_by_any(nodes: NodeTable, rules: Iterable[DomainBlocker]) -> Mask:
 
 
 def _depends_on_placed(reasons: Collection[str]) -> bool:
-    """Return whether terms of placed pods, whose topology keys are unknown, refused the pod."""
+    """Return whether terms of placed pods, which have unknown topology keys, rejected the pod."""
     return EXISTING in reasons or EXISTING_FULL in reasons
 
 

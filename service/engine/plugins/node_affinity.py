@@ -1,4 +1,4 @@
-"""NodeAffinity: nodeSelector and required node affinity exclude nodes, preferred terms score."""
+"""NodeAffinity: nodeSelector and required affinity filter nodes; preferred terms score them."""
 
 from collections.abc import Collection, Iterator
 from typing import ClassVar, Self
@@ -34,11 +34,11 @@ NAME = "NodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 CONFLICT = "pod affinity terms conflict"
-"""PreFilter's reason if the terms' node names exclude each other."""
+"""The reason of PreFilter if the node names in the terms exclude each other."""
 
 
 ANY_VALUE = "*"
-"""In a pair, stands for any value of the key, or for no value; it is not a valid label value."""
+"""Stands for any value, or no value, of a pair's key; it is not a valid label value."""
 _NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 
 
@@ -88,7 +88,7 @@ class NodeAffinity(NodePlugin):
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """Return the sum of the weights of matching preferred terms; empty terms match nothing."""
+        """Return the total weight of the matching preferred terms; empty terms match nothing."""
         if rules.preferred is None:
             return None
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
@@ -113,7 +113,7 @@ class NodeAffinity(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether the node begins to match, or always for a rule of the profile."""
+        """Return whether the node begins to match; always True for a rule of the profile."""
         return event.node is None or ENFORCED in reasons or _begins_to_match(pod, *event.node)
 
     @classmethod
@@ -128,7 +128,7 @@ class NodeAffinity(NodePlugin):
 
 
 def _gained_labels(before: Node | None, after: Node) -> frozenset[Pair]:
-    """Return the labels that a node gained, and for each changed key the pair with ANY_VALUE."""
+    """Return the labels that a node gained, plus a pair with ANY_VALUE for each changed key."""
     old = before.labels if before else {}
     keys = changed_keys(old, after.labels)
     given = {(key, after.labels[key]) for key in keys if key in after.labels}
@@ -136,9 +136,9 @@ def _gained_labels(before: Node | None, after: Node) -> frozenset[Pair]:
 
 
 def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
-    """Return whether a node matches a pod's node affinity now, and did not before.
+    """Return whether a node matches a pod's node affinity now but did not before.
 
-    An empty term is treated as if it matched, since its meaning depends on the configuration.
+    An empty term is treated as if it matched, because its meaning depends on the configuration.
     """
     if not required_node_affinity_matches(
         pod.spec, after.name, after.labels, empty_matches_all=True
@@ -150,10 +150,10 @@ def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
 
 
 def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
-    """Return labels such that a node that begins to match the pod gains or loses one of them.
+    """Return labels such that a node that begins to match a pod gains or loses one of them.
 
-    A new node gains all its labels, so it gains one of these, unless a node without labels would
-    match. In that case the result is None: any node may match.
+    A new node gains all of its labels, including one of these, unless a node without labels would
+    match. In that case, any node may match, and the result is None.
     """
     pairs = set((pod.spec.node_selector or {}).items())
     needs_label = bool(pairs)

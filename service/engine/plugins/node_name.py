@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node fits on no other."""
+"""NodeName: a pod that names a node fits on no other node."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""NodePorts: a host port is used once per node, protocol, and IP; 0.0.0.0 stands for all IPs."""
+"""NodePorts: a host port is unique per node, protocol, and IP; 0.0.0.0 stands for all IPs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class NodePorts(NodePlugin):
 
     @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Return whether one node passes, without arrays."""
+        """Return whether one node passes, without creating arrays."""
         return not any(_conflicts(nodes, slot, port) for port in rules.needs.ports)
 
     @override

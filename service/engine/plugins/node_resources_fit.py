@@ -1,4 +1,4 @@
-"""NodeResourcesFit: requests must fit into the allocatable amounts; the score says how well."""
+"""NodeResourcesFit: requests must fit the allocatable amounts, and the score rates the fit."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient "
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 SHAPE_SCALE = 10
-"""The factor from the scores of a shape's points, 0 to 10, to node scores, 0 to 100."""
+"""The factor from a shape's scores, 0 to 10, to node scores, 0 to 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class FitArguments:
     strategy: str = "LeastAllocated"
     resources: Resources = DEFAULT_RESOURCES
     shape: tuple[tuple[int, int], ...] = ()
-    """Pairs of utilization (0 to 100) and score (0 to 10), by ascending utilization."""
+    """Pairs of utilization (0 to 100) and score (0 to 10), in ascending order of utilization."""
 
     @cached_property
     def plain(self) -> bool:
@@ -99,7 +99,7 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """Return whether one node passes, in plain integers."""
+        """Return whether one node passes, using plain integers."""
         if not nodes.has_room_for_pod(slot):
             return False
         for resource, amount in rules.needs.amounts:
@@ -110,9 +110,9 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        """Return a reason for each resource that is insufficient.
+        """Return a failure for each insufficient resource.
 
-        A node is unresolvable as soon as one request exceeds its allocatable amount.
+        A node is unresolvable if any request exceeds its allocatable amount.
         """
         amounts = sorted(
             rules.needs.amounts, key=lambda request: (NATIVE_ORDER.get(request[0], 3), request[0])
@@ -138,7 +138,7 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether a pod that left used an insufficient resource."""
+        """Return whether a removed pod used an insufficient resource."""
         freed = event.freed
         return freed is None or any(
             reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed
@@ -184,7 +184,7 @@ class NodeResourcesFit(NodePlugin):
         return total // np.maximum(weights, 1)
 
     def _ratio(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """Score by RequestedToCapacityRatio: interpolate utilization; scores of 0 do not weigh."""
+        """Score by RequestedToCapacityRatio: interpolate utilization, and ignore scores of 0."""
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         weights = np.zeros_like(total)
         for capacity, wanted, weight in self._resources(nodes, rules, rows):
@@ -198,7 +198,7 @@ class NodeResourcesFit(NodePlugin):
     def _resources(
         self, nodes: NodeTable, rules: NodeRules, rows: Rows
     ) -> Iterator[tuple[Ints, Ints, int]]:
-        """Yield (allocatable, requested with this pod, weight) of each resource that is scored.
+        """Yield (allocatable, requested with this pod, weight) for each scored resource.
 
         An extended resource that the pod does not request is omitted, as in Kubernetes.
         """
@@ -235,7 +235,7 @@ def _least_allocated_evenly(nodes: NodeTable, resource: str, amount: int, rows: 
 
 
 def _least_allocated_at(capacity: int, wanted: int) -> int | None:
-    """Return the LeastAllocated score of one node, or None if it has none of the resource."""
+    """Return the LeastAllocated score of one node, or None if it lacks the resource."""
     if capacity == 0:
         return None
     return (capacity - wanted) * MAX_NODE_SCORE // capacity if wanted < capacity else 0

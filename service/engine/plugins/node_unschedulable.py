@@ -1,4 +1,4 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate the corresponding taint."""
+"""NodeUnschedulable: a cordoned node accepts only pods that tolerate the corresponding taint."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: each CSI driver attaches a limited number of volumes to a node."""
+"""NodeVolumeLimits: a CSI driver attaches only a limited number of volumes to a node."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -39,11 +39,13 @@ class NodeVolumeLimits(VolumePlugin):
             VOLUME_ATTACHMENT.kind,
         }
     )
-    """Includes claims of placed pods, because the volumes they are bound to count."""
+    """The kinds that affect the verdict. They include claims, because the volumes bound to placed
+    pods' claims count towards limits."""
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_CAME, Change.OBJECT_CHANGED}
     )
-    """A new pod may use a volume that is already attached, which then counts once."""
+    """The events that may change a rejection. They include new pods, because a volume that one
+    attaches counts only once."""
 
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
@@ -61,9 +63,9 @@ class NodeVolumeLimits(VolumePlugin):
 
     @override
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-        """Return where the limit is exceeded, or where pods that share a volume may leave.
+        """Return the nodes that exceed the limit, or whose pods share a volume with this pod.
 
-        Anywhere else, removing pods only frees attachments.
+        On other nodes, removing pods only frees attachments.
         """
         disks = volumes.attached()
         exceeded = volumes.table.limits.exceeded(disks)

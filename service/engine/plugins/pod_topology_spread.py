@@ -1,4 +1,4 @@
-"""PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
+"""PodTopologySpread: hard constraints limit the skew between domains; soft ones score it."""
 
 from collections.abc import Callable, Collection, Sequence
 from math import log
@@ -58,7 +58,7 @@ SYSTEM_CONSTRAINTS = (
 )
 """Kubernetes' built-in default constraints (`defaultingType: System`)."""
 UNBOUNDED = 2**40
-"""More pods than a cluster can have."""
+"""A number that exceeds the pods of any cluster."""
 
 
 class PodTopologySpread(RelationPlugin):
@@ -99,16 +99,16 @@ class PodTopologySpread(RelationPlugin):
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """Return whether there are hard constraints; if not, the filter passes every node."""
+        """Return whether a class has hard constraints; if not, every node passes the filter."""
         return bool(pod_class.template.hard_spread)
 
     @override
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
-        """Return what each hard constraint excludes.
+        """Return the vetoes of each hard constraint.
 
-        A constraint that counts pods of an `expected` class only requires the topology key.
+        A constraint that counts pods of an `expected` class requires only the topology key.
         """
         vetoes = []
         for rule, self_matches in _hard(pod_class):
@@ -124,7 +124,7 @@ class PodTopologySpread(RelationPlugin):
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """Return the reasons; that of a node is given by the first constraint that it fails."""
+        """Return the failures; each node fails for the first constraint that it violates."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
         missing = np.zeros(nodes.size, dtype=np.bool_)
         skewed = np.zeros(nodes.size, dtype=np.bool_)
@@ -199,7 +199,7 @@ class PodTopologySpread(RelationPlugin):
 
 
 class SpreadScore(RelativeScore):
-    """The score by the number of pods in each domain of the soft constraints."""
+    """The score based on the number of pods in each domain of the soft constraints."""
 
     def __init__(self, nodes: NodeTable, rules: Sequence[SpreadRule]) -> None:
         self._nodes = nodes
@@ -207,7 +207,7 @@ class SpreadScore(RelativeScore):
 
     @override
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
-        """Return the scores of a single soft constraint on a key with few domains, else None."""
+        """Return the scores of a single soft constraint if its key has few domains, else None."""
         rules = self._rules
         if len(rules) != 1 or rules[0].per_node or not rules[0].key.has_few_domains:
             return None
@@ -228,7 +228,7 @@ class SpreadScore(RelativeScore):
 
     @override
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Return the scores: the fewer pods, the higher; 0 for nodes that lack a key."""
+        """Return scores that are higher for fewer pods, and 0 for nodes that lack a key."""
         ignored = ranks >> SIGN_BIT
         for rule in self._rules:
             if rule.needs_key:
@@ -236,7 +236,7 @@ class SpreadScore(RelativeScore):
         return weight * _normalize(self._raw(ignored), ignored)
 
     def _raw(self, ignored: Ints) -> Ints:
-        """Return raw scores, shape (nodes,), int64: the more pods, the higher.
+        """Return raw scores, shape (nodes,), int64, which are higher for more pods.
 
         Nodes for which `ignored` is -1 instead of 0 do not form domains.
         """
@@ -253,7 +253,7 @@ class SpreadScore(RelativeScore):
 
 
 def _normalize(raw: Ints, ignored: Ints) -> Ints:
-    """Return the reverse of raw scores, shape (nodes,), 0 to 100; 0 where `ignored` is -1."""
+    """Return raw scores reversed and scaled to 0 to 100, shape (nodes,); 0 if `ignored` is -1."""
     bounds = bounds_of(raw, ignored)
     if bounds is None:
         return np.zeros_like(raw)
@@ -275,7 +275,7 @@ def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
 
 
 def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
-    """Return the domains where one more pod respects the skew, shape (capacity + 1,), bool.
+    """Return the domains that can take one more pod within the skew, shape (capacity + 1,), bool.
 
     The last entry, for nodes without the key, is False.
     """
@@ -289,9 +289,9 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 
 
 def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
-    """Return how many more pods each domain may have, shape (capacity + 1,).
+    """Return how many more pods each domain may hold, shape (capacity + 1,).
 
-    Each domain is compared with the others only, since it may become the emptiest as its pods
+    Each domain is compared only with the others, because it may become the emptiest as its pods
     leave.
     """
     existing = rule.included_nodes.nodes_of[rule.key.name].counts[:-1] > 0
@@ -309,7 +309,7 @@ def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
 
 
 def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
-    """Return a function that counts a pod of a class as often as the rule does, or None."""
+    """Return a function that returns how often a rule counts a pod of a class, or None."""
     counter = rule.counter
     if counter is None:
         return None
@@ -322,7 +322,7 @@ def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
 
 
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
-    """Return the complement of `allowed_domains` as vetoes, in plain integers."""
+    """Return the complement of `allowed_domains` as vetoes, using plain integers."""
     existing = rule.included_nodes.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]
@@ -341,7 +341,7 @@ def _counts(rule: SpreadRule) -> Ints:
 
 
 def _domain_scores(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
-    """Return what each domain adds to the score, shape (capacity + 1,), and the domains' key."""
+    """Return each domain's part of the score, shape (capacity + 1,), and the domains' key."""
     weight = log(_size(rule, ignored) + 2)
     counts = _counts(rule) if rule.needs_key else _counts_of_any(rule)
     weighted: Floats = counts.astype(np.float64) * weight + (rule.max_skew - 1)
@@ -354,7 +354,7 @@ def _round(scores: Floats) -> Ints:
 
 
 def _size(rule: SpreadRule, ignored: Ints) -> int:
-    """Count the domains of the scored nodes; for the hostname key, count the nodes themselves."""
+    """Count the domains of the scored nodes, or, for the hostname key, the nodes themselves."""
     if rule.per_node:
         return len(ignored) + int(ignored.sum())
     nodes_in = np.bincount((rule.key.domain_of | ignored) + 1, minlength=1)
@@ -365,9 +365,9 @@ def _size(rule: SpreadRule, ignored: Ints) -> int:
 
 
 def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) -> bool:
-    """Return whether scored nodes without the label add a domain.
+    """Return whether scored nodes without the label form an additional domain.
 
-    They share the domain of the value "" if it exists.
+    If the value "" exists, they share its domain.
     """
     domain = rule.key.values.ids.get("")
     if domain is not None and domain + 1 < len(nodes_in) and nodes_in[domain + 1]:
@@ -376,7 +376,7 @@ def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) 
 
 
 def _counts_of_any(rule: SpreadRule) -> Ints:
-    """Return `_counts` with nodes that lack the label in the domain of an empty value.
+    """Return `_counts`, with pods on nodes without the label counted under the empty value.
 
     If no node has an empty value, this makes no difference.
     """

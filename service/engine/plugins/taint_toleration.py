@@ -1,4 +1,4 @@
-"""TaintToleration: untolerated hard taints exclude nodes, untolerated soft ones lower the score."""
+"""TaintToleration: untolerated hard taints exclude nodes; untolerated soft ones lower the score."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""VolumeBinding: a node must reach bound volumes, and unbound claims must find volumes there."""
+"""VolumeBinding: a node must have access to bound volumes, and volumes for unbound claims."""
 
 from typing import ClassVar
 
@@ -98,7 +98,7 @@ class VolumeBinding(VolumePlugin):
 def _unusable(
     use: ClaimUse, claim: PersistentVolumeClaim | None, volumes: PodVolumes
 ) -> str | None:
-    """Return why a claim keeps the pod from every node, or None."""
+    """Return why a claim excludes the pod from every node, or None."""
     name = use.key[1]
     if claim is None:
         return (AWAITED if use.is_ephemeral else MISSING).format(name)
@@ -112,16 +112,16 @@ def _unusable(
 
 
 def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> bool:
-    """Return whether an unbound claim is bound together with its first pod."""
+    """Return whether an unbound claim waits to be bound until its first pod is placed."""
     storage_class = table.classes.get(claim.class_name)
     return storage_class is not None and storage_class.waits_for_consumer and not claim.volume_name
 
 
 def _failing_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
-    """Return the nodes that cannot use a bound volume, and those that fail for a missing one.
+    """Return masks of the nodes that cannot use a bound volume, and that fail for a missing one.
 
     Both masks have the shape (nodes,). If a volume is missing, all nodes that can use the preceding
-    ones fail for it.
+    volumes fail for it.
     """
     unusable = np.zeros(nodes.size, dtype=np.bool_)
     for claim in volumes.known_claims():

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: claims must exist, and pods must not share a disk that one of them writes."""
+"""VolumeRestrictions: claims must exist, and pods must not share disks that one of them writes."""
 
 from typing import ClassVar
 
@@ -48,7 +48,7 @@ class VolumeRestrictions(VolumePlugin):
 
     @override
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
-        """Return one reason per node: disks before claims."""
+        """Return one reason per node, disks before claims."""
         conflicts = _conflicts(nodes, volumes)
         if conflicts is None:
             conflicts = np.zeros(nodes.size, dtype=np.bool_)
@@ -59,7 +59,7 @@ class VolumeRestrictions(VolumePlugin):
 
     @override
     def open_to_removal(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-        """Return where pods use the disks, or an exclusive claim."""
+        """Return the nodes whose pods use one of the disks, or an exclusive claim."""
         slots = {slot for claim in _exclusive(volumes) for slot in volumes.table.used_on(claim.key)}
         slots |= volumes.table.disks.conflicts(volumes.disks)
         return mask_of(nodes, slots)
@@ -76,5 +76,5 @@ def _in_exclusive_use(volumes: PodVolumes) -> bool:
 
 
 def _conflicts(nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
-    """Return where pods use one of the disks, shape (nodes,), or None if nowhere."""
+    """Return the nodes whose pods use one of the disks, shape (nodes,), or None."""
     return mask_of(nodes, volumes.table.disks.conflicts(volumes.disks))

@@ -44,7 +44,7 @@ class VolumeZone(VolumePlugin):
 
 
 def _zones(volumes: PodVolumes) -> list[NodeSet]:
-    """Return the nodes in the zones of each volume with zone labels."""
+    """Return, for each volume with zone labels, the nodes in its zones."""
     table, zones = volumes.table, list[NodeSet]()
     for claim in volumes.non_ephemeral_claims():
         volume = table.volumes.get(claim.volume_name)

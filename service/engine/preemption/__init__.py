@@ -1,1 +1,1 @@
-"""Preemption: which pods to evict from which node for a pod that otherwise fits nowhere."""
+"""Preemption: the choice of pods to evict for a pod that otherwise fits nowhere."""

@@ -1,9 +1,8 @@
 """Preemption dry runs on many nodes at once.
 
-It relies on the `Headrooms` of filters: for each thing that may run out, how much each node has
-left and how much each placed pod takes. The removable pods of all nodes are reprieved in step, the
-most important one of each node first. Filters without headrooms are left to
-`service.engine.preemption.one_node`.
+They rely on the `Headrooms` of filters: for each limited amount, what each node has left and what
+each placed pod takes. The removable pods of all nodes are reprieved in parallel, the most important
+pod of each node first. Filters without headrooms are left to `service.engine.preemption.one_node`.
 """
 
 from collections import Counter
@@ -25,20 +24,20 @@ FAR = 2**62
 
 
 class Verdict(NamedTuple):
-    """The verdict on nodes if all their removable pods leave."""
+    """The verdict on nodes after all their removable pods have left."""
 
     fitting: Slots
-    """The nodes on which the pod then fits."""
+    """The nodes that the pod then fits on."""
     unsure: Slots
-    """The nodes that have to be tried one by one."""
+    """The nodes that must be tried one by one."""
     reasons: Counter[str]
-    """Why the pod does not fit on all other nodes."""
+    """Why the pod does not fit on the other nodes."""
     rooms: tuple[Headroom, ...]
-    """What may run out as pods are reprieved."""
+    """The headrooms that may run out as pods are reprieved."""
 
 
 class Removable:
-    """The pods of some nodes that may be evicted."""
+    """The evictable pods of some nodes."""
 
     def __init__(self, table: ImportanceTable, slots: Slots, removability: Removability) -> None:
         self.table = table
@@ -52,7 +51,7 @@ class Removable:
             self.mask &= allowed.take(table.class_ids[: table.used].take(slots, axis=1))
 
     def taken(self, room: Headroom) -> Ints | None:
-        """Return what each pod takes of a headroom, in the shape of `mask`, or None for nothing."""
+        """Return the amount of a headroom that each pod takes, in the shape of `mask`, or None."""
         if room.resource == PODS:
             return self.mask.astype(np.int64)
         if room.resource:
@@ -75,7 +74,7 @@ class Removable:
         return counts
 
     def left(self, room: Headroom) -> Ints:
-        """Return what nodes have left of a headroom without removable pods, shape (slots,)."""
+        """Return each node's headroom once its removable pods have left, shape (slots,)."""
         spare: Ints = room.spare.take(self.slots)
         if not room.is_given and not (spare < 0).any():
             return spare
@@ -89,7 +88,7 @@ class Removable:
 def judge(
     removable: Removable, nodes: NodeTable, pod_class: PodClass, filters: Sequence[Plugin]
 ) -> Verdict:
-    """Apply filters to the nodes without their removable pods."""
+    """Apply filters to the nodes as if their removable pods had left."""
     slots = removable.slots
     deciding = np.ones(len(slots), dtype=np.bool_)
     unsure = np.zeros(len(slots), dtype=np.bool_)
@@ -113,7 +112,7 @@ def judge(
 def _refused_nodes(
     headrooms: Headrooms, removable: Removable, deciding: Mask, reasons: Counter[str]
 ) -> Mask:
-    """Return the nodes that one filter refuses, shape (slots,), and count its reasons."""
+    """Return the nodes that one filter refuses, shape (slots,), adding its reasons to `reasons`."""
     refused = np.zeros_like(deciding)
     for room in headrooms.rooms:
         lacking = (removable.left(room) < 0) & deciding
@@ -127,12 +126,12 @@ def _refused_nodes(
 
 
 def _scarce(rooms: Sequence[Headroom], slots: Slots) -> list[Headroom]:
-    """Return the headrooms that not every node has enough of for all its pods."""
+    """Return the headrooms that are insufficient on some node if all of its pods stay."""
     return [room for room in rooms if (room.spare.take(slots) < 0).any()]
 
 
 class PreemptionCandidates:
-    """Nodes that preemption would help, with their victims, as arrays of shape (depth, slots)."""
+    """Nodes where preemption helps, with their victims in arrays of shape (depth, slots)."""
 
     def __init__(
         self,
@@ -151,7 +150,7 @@ class PreemptionCandidates:
         self._victims = _victims(removable, verdict.rooms, self._violating)
 
     def best(self) -> tuple[Cost, Slots]:
-        """Return the least cost, and all nodes that have it; there must be candidates."""
+        """Return the lowest cost, and all nodes that have it; there must be candidates."""
         columns = np.arange(len(self.slots))
         cost = []
         for criterion in (
@@ -168,7 +167,7 @@ class PreemptionCandidates:
         return Cost(*cost), self.slots[columns]
 
     def costs(self) -> dict[int, Cost]:
-        """Return the cost of each node, which may have no victims; start times are ignored."""
+        """Return the cost of each node, ignoring start times; a node may have no victims."""
         rows = zip(
             self.slots.tolist(),
             self._violations().tolist(),
@@ -183,12 +182,12 @@ class PreemptionCandidates:
         }
 
     def victims_on(self, slot: int) -> Victims:
-        """Return the victims on one of the candidates."""
+        """Return the victims on one candidate node."""
         column = int(np.flatnonzero(self.slots == slot)[0])
         return self._victims_at(column)
 
     def all(self) -> dict[int, Victims]:
-        """Return the victims on all candidates."""
+        """Return the victims on every candidate node."""
         return {slot: self._victims_at(column) for column, slot in enumerate(self.slots.tolist())}
 
     def _victims_at(self, column: int) -> Victims:
@@ -224,9 +223,10 @@ def _victims(removable: Removable, rooms: Sequence[Headroom], violating: Mask | 
 
 
 def _reprieve(removable: Mask, taken: Sequence[Ints], left: Sequence[Ints]) -> Mask:
-    """Return the pods that cannot be reprieved, trying the first rows first.
+    """Return the pods that cannot be reprieved, trying the rows in order.
 
-    `left` is how much of each thing the nodes have left, shape (slots,); reprieved pods reduce it.
+    `left` holds the remaining amounts on the nodes, each of shape (slots,); reprieved pods reduce
+    them.
     """
     victims = np.zeros_like(removable)
     for rank, candidates in enumerate(removable):

@@ -1,7 +1,7 @@
 """The pods whose eviction would violate a PodDisruptionBudget.
 
-The removable pods of a node are processed by importance. Each uses up one disruption of every
-budget that protects it; once a budget has none left, the pod violates it.
+The removable pods of a node are processed in order of importance. Each uses up one disruption of
+every budget that protects it; once a budget has none left, the pod violates it.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 
 
 def violating_pods(pods: Iterable[Pod], budgets: Sequence[DisruptionBudget]) -> list[bool]:
-    """Return for each pod, the most important first, whether its eviction violates a budget."""
+    """Return whether each pod's eviction violates a budget; `pods` are most important first."""
     left = [budget.disruptions_allowed for budget in budgets]
     return [_take(pod, budgets, left) for pod in pods]
 
@@ -37,7 +37,7 @@ def _take(pod: Pod, budgets: Sequence[DisruptionBudget], left: list[int]) -> boo
 def violating_on(
     slots: Slots, removable: Mask, table: ImportanceTable, budgets: Sequence[DisruptionBudget]
 ) -> Mask | None:
-    """Return which removable pods violate a budget, in the shape of `removable`, or None.
+    """Return which removable pods violate a budget, as a mask like `removable`, or None.
 
     Args:
         slots: the nodes.
@@ -68,7 +68,7 @@ def violating_on(
 
 
 def _columns(budget: DisruptionBudget, classes: Sequence[PodClass], column_of: Slots) -> Slots:
-    """Return the nodes with more protected pods than a budget allows to be disrupted."""
+    """Return the nodes with more protected pods than the number of disruptions a budget allows."""
     if sum(max(pod_class.nodes.values()) for pod_class in classes) <= budget.disruptions_allowed:
         return np.array([], dtype=np.intp)
     pods: Counter[int] = Counter()
@@ -87,7 +87,7 @@ def _mark_beyond(
     table: ImportanceTable,
     scarce: Sequence[tuple[DisruptionBudget, list[int], Slots]],
 ) -> None:
-    """Mark the pods beyond what budgets allow, for all budgets and their nodes at once."""
+    """Mark the pods beyond the allowed disruptions, for all budgets and their nodes at once."""
     members = np.zeros((len(scarce), len(table.classes)), dtype=np.bool_)
     for row, (_, ids, _) in enumerate(scarce):
         members[row, ids] = True
@@ -107,7 +107,7 @@ def _mark_beyond(
 
 
 class _Protection:
-    """The budgets, indexed by a required label, so that each class is compared with few of them."""
+    """The budgets, indexed by a required label so that each class is checked against few."""
 
     def __init__(self, budgets: Sequence[DisruptionBudget]) -> None:
         self._budgets = budgets
@@ -121,7 +121,7 @@ class _Protection:
                 self._others[budget.namespace].append(index)
 
     def by_budget(self, classes: Sequence[PodClass]) -> dict[int, list[int]]:
-        """Return for each budget, by index, the indexes of the classes that it protects, if any."""
+        """Return the indexes of the protected classes by the index of each budget that has any."""
         protected: defaultdict[int, list[int]] = defaultdict(list)
         for number, pod_class in enumerate(classes):
             if pod_class.nodes and pod_class.is_labeled:

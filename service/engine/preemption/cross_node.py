@@ -1,12 +1,12 @@
 """Preemption dry runs on one node that may also evict pods on other nodes.
 
-Rules about other pods may refuse a node because of pods elsewhere in its domains. Only pods of the
-node itself, and pods that such a rule blames, are removed. First all of them are, and reprieved by
-importance, as on a node alone. Removed pods may also be needed: by the pod's affinity, or by a
-spread constraint that compares with the least filled domain. Where that fails, the search is
-reversed: pods are removed one after the other, each from those that a rule currently blames, and a
-pod that did not help stays. This finds a solution if there is any, unless the work budget of all
-nodes together is spent first.
+Rules about other pods may refuse a node because of pods elsewhere in its domains. Only pods on the
+node itself and pods blamed by such a rule are removed. First, all of them are removed and then
+reprieved by importance, as on a single node. This fails if a removed pod is needed by the pod's
+affinity, or by a spread constraint that compares with the emptiest domain. In that case the search
+is reversed: pods that a rule currently blames are removed one at a time, and a pod whose removal
+did not help stays. This finds a solution if there is one, unless the work budget shared by all
+nodes is spent first.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -25,21 +25,21 @@ from service.model.pods.pod import Pod
 from service.model.workloads.disruption_budget import DisruptionBudget
 
 SPARE_MAX: Final = 64
-"""Extra candidates removed per rule, beyond the number that must leave."""
+"""The number of candidates removed per rule beyond the number that must leave."""
 WORK_MAX: Final = 400_000
-"""The work budget of the search over all nodes; each pod that is listed costs one unit."""
+"""The work budget of the search over all nodes; each listed pod costs one unit."""
 REMOVAL: Final = 20
-"""The work to remove a pod, or to try to reprieve it."""
+"""The work of removing a pod or trying to reprieve it."""
 STEP: Final = 60
-"""The work of one step of the reversed search, in addition to the pods that it lists."""
+"""The work of one step of the reversed search, in addition to listing pods."""
 DEPTH_MAX: Final = 100
-"""The depth at which the reversed search gives up."""
+"""The maximum depth of the reversed search."""
 NOTHING: Final = Cost(0, -(2**62), 0, 0, -(2**62))
-"""Less than the cost of any victims."""
+"""A cost lower than that of any victims."""
 
 
 class Bound(NamedTuple):
-    """A lower bound on what has to leave because of rules about other pods."""
+    """A lower bound on the evictions required by rules about other pods."""
 
     cost: Cost
     slots: frozenset[int]
@@ -50,7 +50,7 @@ NO_BOUND: Final = Bound(NOTHING, frozenset())
 
 
 class CrossNodeSearch:
-    """Tries nodes one after the other for one pod, and leaves the cluster unchanged."""
+    """Tries nodes one by one for one pod, leaving the cluster unchanged."""
 
     def __init__(
         self,
@@ -66,18 +66,18 @@ class CrossNodeSearch:
         self._wants_others = bool(cluster.class_of(pod).template.affinity)
         self._classes = cluster.placed_classes()
         self._of_rules: dict[Hashable, dict[PodClass, None]] = {}
-        """The classes whose pods each rule blames."""
+        """The classes with pods that each rule blames."""
         self._known: dict[tuple[Hashable, int | None], list[Pod]] = {}
-        """The pods that each rule blames in a domain while no pod is removed."""
+        """The pods that each rule blames in a domain before any pod is removed."""
         self._bounds: dict[tuple[Hashable, int | None, int | None], Bound | None] = {}
         self._gone: dict[ObjectName, Pod] = {}
         self._work = WORK_MAX
         """The remaining work budget."""
         self.is_cut_short = False
-        """Whether solutions may have been missed."""
+        """Whether the search was cut short, so that solutions may have been missed."""
 
     def bound(self, slot: int) -> Bound | None:
-        """Return a lower bound for making room on a node, or None.
+        """Return a lower bound on the cost of making room on a node, or None.
 
         None means that there is no solution, or none that evicts pods elsewhere.
         """
@@ -101,7 +101,7 @@ class CrossNodeSearch:
         )
 
     def victims_for(self, slot: int) -> Victims | None:
-        """Return the victims on this node and elsewhere, or None if none were found in time."""
+        """Return the victims on a node and elsewhere, or None if none were found in time."""
         if self._work <= 0:
             self.is_cut_short = True
             return None
@@ -120,7 +120,7 @@ class CrossNodeSearch:
             self._gone = {}
 
     def _bound_of(self, blame: Blame) -> Bound | None:
-        """Return the bound of one rule, shared by a domain's nodes; None if too few may leave."""
+        """Return a rule's bound, shared by a domain's nodes, or None if too few pods may leave."""
         key = blame.rule, blame.domain, blame.may_stay
         if key not in self._bounds:
             self._bounds[key] = self._bound(blame)
@@ -139,10 +139,10 @@ class CrossNodeSearch:
         slots = frozenset(self._cluster.nodes.slots[pod.node_name or ""] for pod in removable)
         return Bound(cost_of(Victims(cheapest, violations)), slots)
 
-    # Removing all blamed pods at once
+    # Removal of all blamed pods at once
 
     def _clear(self, slot: int) -> list[Blame | None]:
-        """Remove all pods that may be in the way; return what is still to blame."""
+        """Remove all pods that may be in the way, and return the remaining blames."""
         self._remove(self._free(self._pods_on(slot)))
         blames, before = self._check.blames(slot), -1
         while blames and len(self._gone) != before:
@@ -154,7 +154,7 @@ class CrossNodeSearch:
         return blames
 
     def _candidates(self, blame: Blame) -> list[Pod]:
-        """Return the pods that may leave, limited to the least important ones."""
+        """Return the least important removable pods that a rule blames."""
         pods = self._pods_of(blame)
         self._charge_listing(pods)
         removable = self._by_rank(self._free(pods))
@@ -162,7 +162,7 @@ class CrossNodeSearch:
         return removable if blame.may_stay is None else removable[-needed - SPARE_MAX :]
 
     def _reprieve(self, slot: int) -> Victims | None:
-        """Reprieve as many pods as possible, repeatedly, since one reprieve may enable another."""
+        """Reprieve as many pods as possible, in rounds, because one reprieve may enable another."""
         gone = sorted(self._gone.values(), key=importance)
         pairs = list(zip(gone, violating_pods(gone, self._budgets), strict=True))
         pairs.sort(key=lambda pair: not pair[1])
@@ -183,10 +183,10 @@ class CrossNodeSearch:
         self._cluster.undo(mark)
         return False
 
-    # Removing one pod after the other
+    # Removal of one pod after another
 
     def _search(self, slot: int, staying: dict[ObjectName, None], depth: int) -> bool:
-        """Remove pods until the pod fits, without the `staying` ones, which were tried before.
+        """Remove pods until the pod fits, skipping `staying` pods, which were tried before.
 
         Invariant: every solution that contains the pods removed so far also contains one more pod
         blamed by each refusing rule.
@@ -212,7 +212,7 @@ class CrossNodeSearch:
     def _search_among(
         self, slot: int, removable: list[Pod], staying: dict[ObjectName, None], depth: int
     ) -> bool:
-        """Try each pod in turn, the least important first, and only one of equivalent pods."""
+        """Try each pod in turn, least important first, and only one of several equivalent pods."""
         failed: set[Hashable] = set()
         stays = dict(staying)
         for pod in reversed(self._by_rank(removable)):
@@ -235,7 +235,7 @@ class CrossNodeSearch:
         return False
 
     def _equivalence_key(self, pod: Pod) -> Hashable:
-        """Return a key that is equal for pods no filter distinguishes; resized pods are unique."""
+        """Return a key that is equal for pods that filters treat alike; resized pods are unique."""
         return (_key(pod), "") if pod.resize else (self._cluster.class_of(pod), pod.node_name)
 
     # Blamed pods
@@ -258,7 +258,7 @@ class CrossNodeSearch:
         return [pod for pod, _ in self._cluster.placed_on(slot)]
 
     def _pods_of(self, blame: Blame) -> list[Pod]:
-        """Return the pods that a rule blames and that are not removed."""
+        """Return the pods that a rule blames, excluding removed ones."""
         key = blame.rule, blame.domain
         known = self._known.get(key)
         if known is None:
@@ -294,7 +294,7 @@ class CrossNodeSearch:
     # Order of importance
 
     def _by_rank(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return pods in the order in which they are reprieved."""
+        """Return pods in the order of reprieving them."""
         ranked = sorted(pods, key=importance)
         violating = violating_pods(ranked, self._budgets)
         pairs = sorted(zip(ranked, violating, strict=True), key=lambda pair: not pair[1])
@@ -306,5 +306,5 @@ def _key(pod: Pod) -> ObjectName:
 
 
 def _leaving_min(blame: Blame, count: int) -> int:
-    """Return how many of the present pods have to leave at least."""
+    """Return the minimum number of the present pods that must leave."""
     return 1 if blame.may_stay is None else count - blame.may_stay

@@ -1,4 +1,4 @@
-"""Whether a pod passes all filters on one node while other pods are removed or reprieved.
+"""The check that a pod passes all filters on a node while other pods are removed or reprieved.
 
 Verdicts that do not depend on removals are computed once, for all nodes.
 """
@@ -13,7 +13,7 @@ from service.engine.placing.placement import profile_of
 from service.model.pods.pod import Pod
 
 FilterVerdicts: TypeAlias = Sequence[tuple[Plugin, Headrooms | None]]
-"""Filters, each with its permanent headrooms, or None if it has to be called again."""
+"""Filters, each with its permanent headrooms, or with None if it must be called again."""
 
 
 class NodeCheck:
@@ -27,11 +27,11 @@ class NodeCheck:
         self._permanent = [
             _if_permanent(plugin.headrooms(cluster.nodes, pod_class)) for plugin in self._filters
         ]
-        """The permanent headrooms of each filter, or None for a filter that looks at placed
-        pods."""
+        """The permanent headrooms of each filter, or None for a filter that depends on placed pods.
+        """
 
     def reasons(self, slot: int) -> list[str]:
-        """Return why the pod does not fit, with and without the pods nominated for the node."""
+        """Return why the pod does not fit, with or without the pods nominated for the node."""
         return self._refusal_with_nominated(slot) or self._first_refusal(slot, self._verdicts(slot))
 
     def open_filters(self, slot: int) -> list[Plugin]:
@@ -39,7 +39,7 @@ class NodeCheck:
         return [plugin for plugin, permanent in self._verdicts(slot) if permanent is None]
 
     def still_fits(self, slot: int, open_filters: Sequence[Plugin]) -> bool:
-        """Return whether a pod that fit on a node still does after other pods were reprieved."""
+        """Return whether the pod still fits on a node after other pods were reprieved."""
         fits = all(self._admits(plugin, slot) for plugin in open_filters)
         return fits and not self._refusal_with_nominated(slot)
 
@@ -48,10 +48,10 @@ class NodeCheck:
         return self._reservation(slot) is not None
 
     def blames(self, slot: int) -> list[Blame | None]:
-        """Return what the filters that refuse a node blame; empty if none refuses.
+        """Return what the filters that refuse a node blame; empty if no filter refuses it.
 
-        None stands for pods of the node alone. If all filters accept the node without its nominated
-        pods, they are applied again with these in place.
+        None stands for pods on the node itself. If all filters accept the node without its
+        nominated pods, they are applied again with these in place.
         """
         blames, reservation = self._blames(slot), self._reservation(slot)
         if not blames and reservation is not None:
@@ -73,8 +73,8 @@ class NodeCheck:
     def _refusal_with_nominated(self, slot: int) -> list[str]:
         """Return why the pod does not fit together with the pods nominated for the node.
 
-        All filters are called again: permanent headrooms hold whatever leaves, not whatever
-        arrives.
+        All filters are called again, because permanent headrooms hold for removed pods but not for
+        added ones.
         """
         reservation = self._reservation(slot)
         if reservation is None:
@@ -86,7 +86,7 @@ class NodeCheck:
         return reasons
 
     def _reservation(self, slot: int) -> Reservation | None:
-        """Return the pods nominated for a node, or None."""
+        """Return the reservation for the pods nominated for a node, or None."""
         cluster = self._cluster
         for reservation in reservations(cluster, self._pod) if cluster.has_reservations else ():
             if reservation.slot == slot:
@@ -94,7 +94,7 @@ class NodeCheck:
         return None
 
     def _first_refusal(self, slot: int, asked: FilterVerdicts) -> list[str]:
-        """Return the reasons of the first filter that refuses the node; empty if none does."""
+        """Return the reasons of the first filter that refuses the node, or an empty list."""
         for plugin, permanent in asked:
             if permanent is not None:
                 reasons = [room.reason for room in permanent.rooms if room.spare[slot] < 0]
@@ -106,7 +106,7 @@ class NodeCheck:
         return []
 
     def _verdicts(self, slot: int) -> FilterVerdicts:
-        """Return each filter with its permanent headrooms, or None if it has to be called again."""
+        """Return each filter with its permanent headrooms, or with None if it must run again."""
         return [
             (plugin, None if permanent is None or _is_unsure(permanent, slot) else permanent)
             for plugin, permanent in zip(self._filters, self._permanent, strict=True)
@@ -118,7 +118,7 @@ class NodeCheck:
 
 
 def _if_permanent(headrooms: Headrooms | None) -> Headrooms | None:
-    """Return headrooms that hold whichever pods leave, or None if any depends on pods."""
+    """Return headrooms that hold no matter which pods leave, or None if any depends on pods."""
     if headrooms is None or any(
         room.resource or room.taken is not None for room in headrooms.rooms
     ):

@@ -1,7 +1,6 @@
 """Preemption dry runs on one node, by removing pods and calling all filters.
 
-This is slow, but requires nothing special of the filters, unlike
-`service.engine.preemption.all_nodes`.
+This is slow, but unlike `service.engine.preemption.all_nodes` it does not depend on headrooms.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from service.model.workloads.disruption_budget import DisruptionBudget
 
 
 class NodeByNodeSearch:
-    """Tries nodes one after the other for one pod, and leaves the cluster unchanged."""
+    """Tries nodes one by one for one pod, leaving the cluster unchanged."""
 
     def __init__(
         self,
@@ -31,7 +30,7 @@ class NodeByNodeSearch:
         self._check = NodeCheck(cluster, pod)
 
     def victims_on(self, slot: int) -> Victims | list[str]:
-        """Return the victims on a node, or why removing all removable pods does not help."""
+        """Return the victims on a node, or why removing all removable pods is not enough."""
         cluster = self._cluster
         mark = cluster.mark()
         removed = sorted(

@@ -1,6 +1,6 @@
-"""Kubernetes' DefaultPreemption: the node on which room can be made for a pod at the least cost.
+"""Kubernetes' DefaultPreemption: the node where room can be made for a pod at the lowest cost.
 
-All nodes are considered, where Kubernetes samples them. Nothing is changed.
+All nodes are considered, whereas Kubernetes samples them. The cluster stays unchanged.
 """
 
 from collections import Counter
@@ -43,35 +43,35 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 CUT_SHORT = "The search for victims on other nodes ended early; there may still be some."
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CLAIMS: Final = "no new claims to deallocate"
-"""What DynamicResources reports for a pod without device claims."""
+"""DynamicResources' report on a pod without device claims."""
 VICTIMS_MAX: Final = 1_000
-"""Stop the cross-node search once the candidates have this many victims in total."""
+"""The total number of the candidates' victims at which the cross-node search stops."""
 
 
 class Preemption(NamedTuple):
-    """The node where room can be made for a pod."""
+    """A node where room can be made for a pod, and the victims."""
 
     node_name: str
     victims: Victims
     candidates: Mapping[str, Victims] | None
-    """All candidate nodes, if they were requested."""
+    """The victims on every candidate node, or None if they were not requested."""
 
 
 class NoPreemption(NamedTuple):
-    """Why no room can be made."""
+    """The answer if no room can be made."""
 
     why: str | None
-    """The message of Kubernetes' plugin, or None where Kubernetes does not call it at all."""
+    """The message of Kubernetes' plugin, or None if Kubernetes does not call it."""
     ends_nomination: bool = False
-    """Whether the pod's previous nomination is no longer of use."""
+    """Whether the pod's previous nomination has become useless."""
     claims_devices: bool = False
-    """Whether DynamicResources has examined claims of the pod."""
+    """Whether DynamicResources has examined the pod's claims."""
 
     def message_after(self, message: str) -> str:
-        """Return what Kubernetes reports for a pod that was refused with this message.
+        """Return Kubernetes' report on a pod that was refused with this message.
 
-        DynamicResources is called first and reports on every pod; after a refusal of all nodes at
-        once it does not find its own state, and preemption is not called.
+        DynamicResources is called first and reports on every pod. If PreFilter refused all nodes,
+        it does not find its own state, and preemption is not called.
         """
         if message == NO_NODES:
             return message
@@ -90,7 +90,7 @@ def preempt(
     scope: PreemptionScope = "Node",
     all_candidates: bool = False,
 ) -> Preemption | NoPreemption:
-    """Find victims so that a pod fits on a node; changes nothing.
+    """Find victims whose eviction makes a pod fit on a node, without changing the cluster.
 
     Args:
         cluster: the cluster.
@@ -143,7 +143,7 @@ def _preempt(
 
 
 def _prefiltered_nodes(cluster: Cluster, prefiltered: PrefilterNodes | None) -> Mask:
-    """Return the nodes that PreFilter leaves, shape (nodes,)."""
+    """Return the nodes that PreFilter allows, shape (nodes,)."""
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
     if prefiltered is not None:
@@ -155,7 +155,7 @@ def _prefiltered_nodes(cluster: Cluster, prefiltered: PrefilterNodes | None) -> 
 def _resolvable(
     cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
 ) -> Mask:
-    """Return where no filter rules out that removing pods helps, shape (nodes,)."""
+    """Return the nodes where every filter may accept the pod once others leave, shape (nodes,)."""
     resolvable = _prefiltered_nodes(cluster, prefiltered)
     for failures in failures_of(cluster, pod, profile).values():
         for failure in failures:
@@ -166,7 +166,7 @@ def _resolvable(
 def _resolvable_at_first(
     cluster: Cluster, pod: Pod, profile: Profile, prefiltered: PrefilterNodes | None
 ) -> Mask:
-    """Return where the first refusing filter may change by removals, shape (nodes,)."""
+    """Return the nodes whose first refusing filter may accept after removals, shape (nodes,)."""
     remaining = _prefiltered_nodes(cluster, prefiltered)
     tried = np.zeros_like(remaining)
     for failures in failures_of(cluster, pod, profile).values():
@@ -180,7 +180,7 @@ def _resolvable_at_first(
 
 
 def _is_under_way(cluster: Cluster, pod: Pod, tried: Mask) -> bool:
-    """Return whether pods are already leaving the node that the pod is nominated for."""
+    """Return whether pods are already leaving the pod's nominated node."""
     slot = cluster.nodes.slots.get(pod.nominated_node_name or "")
     if slot is None or not tried[slot]:
         return False
@@ -191,7 +191,7 @@ def _is_under_way(cluster: Cluster, pod: Pod, tried: Mask) -> bool:
 
 
 class _Search:
-    """One search for the best node."""
+    """A search for the best node to make room on."""
 
     def __init__(
         self,
@@ -211,19 +211,19 @@ class _Search:
         self._one_by_one: dict[int, Victims] = {}
         self._trials: NodeByNodeSearch | None = None
         self._elsewhere: dict[int, Victims] = {}
-        """By node, victims that include pods on other nodes."""
+        """Victims that include pods on other nodes, by slot."""
         self._is_cut_short = False
-        """Whether the cross-node search ended before all nodes were fully tried."""
+        """Whether the cross-node search ended before fully trying all nodes."""
 
     def is_under_way(self, resolvable: Mask) -> bool:
-        """Return whether pods anywhere are already leaving for the pod's previous nomination."""
+        """Return whether pods on any node are already leaving for the pod's previous nomination."""
         slot = self._cluster.nodes.slots.get(self._pod.nominated_node_name or "")
         if slot is None or not resolvable[slot]:
             return False
         return self._trials_elsewhere().is_leaving(slot, self._pod.priority)
 
     def search_nodes(self, slots: Slots) -> None:
-        """Find the candidates among these nodes."""
+        """Search these nodes for candidates."""
         cluster, pod, removability = self._cluster, self._pod, self._removability
         self._reasons[NOT_HELPFUL] += cluster.nodes.count - len(slots)
         table = cluster.importance(name for name, _ in self._class.template.rules.needs.amounts)
@@ -241,7 +241,7 @@ class _Search:
             self._try(slot)
 
     def _reserved(self) -> Mask:
-        """Return where room is reserved for other pods, shape (nodes,).
+        """Return the nodes with room reserved for other pods, shape (nodes,).
 
         The arrays of `PreemptionCandidates` ignore reservations.
         """
@@ -265,7 +265,7 @@ class _Search:
             self._reasons.update(outcome)
 
     def search_across_nodes(self, slots: Slots) -> None:
-        """Find the nodes among these that take the pod if pods elsewhere leave as well.
+        """Search these nodes for candidates that also require evictions elsewhere.
 
         Nodes with the lowest estimate are tried first, and nodes whose bound is no better than the
         best candidate are skipped. The search ends when its work budget is spent.
@@ -288,7 +288,7 @@ class _Search:
     def _estimates(
         self, slots: Slots, trials: CrossNodeSearch
     ) -> Iterator[tuple[tuple[Cost, int], int, Cost]]:
-        """Yield the nodes that may need evictions elsewhere, with an estimate and a lower bound."""
+        """Yield nodes that may need evictions elsewhere, with an estimate and a lower bound."""
         for slot, alone in self._costs_alone(slots).items():
             bound = trials.bound(slot)
             if bound is not None:
@@ -296,7 +296,7 @@ class _Search:
                 yield (cost, -self._tie(slot)), slot, bound.cost
 
     def _costs_alone(self, slots: Slots) -> dict[int, Cost]:
-        """Return the costs of nodes as if rules about other pods did not exist.
+        """Return the costs of nodes when rules about other pods are ignored.
 
         Nodes that are too small are omitted.
         """
@@ -314,7 +314,7 @@ class _Search:
         return costs
 
     def outcome(self, *, all_candidates: bool) -> Preemption | NoPreemption:
-        """Return the best candidate, or why there is none."""
+        """Return the best candidate, or the reason that there is none."""
         best = self._best()
         if best is None:
             message = message_of(self._cluster.nodes.count, self._reasons)
@@ -325,10 +325,10 @@ class _Search:
         return Preemption(self._name(slot), victims, candidates)
 
     def _costed_candidates(self) -> list[tuple[Cost, int, Victims | None]]:
-        """Return the candidates with their costs; victims found in bulk are None.
+        """Return the candidates with their costs, and None for victims found in bulk.
 
-        Of those in bulk, only the best are returned. Candidates without evictions elsewhere are
-        first.
+        Of the candidates found in bulk, only the best are returned. Candidates without evictions
+        elsewhere come first.
         """
         candidates: list[tuple[Cost, int, Victims | None]] = [
             (cost_of(victims), slot, victims) for slot, victims in self._one_by_one.items()
@@ -341,7 +341,7 @@ class _Search:
         ]
 
     def _best(self) -> tuple[int, Victims] | None:
-        """Return the node of the least cost; ties are broken as for placements."""
+        """Return the node with the lowest cost, breaking ties as for placements, or None."""
         candidates = self._costed_candidates()
         if not candidates:
             return None

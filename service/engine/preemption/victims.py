@@ -1,4 +1,4 @@
-"""The pods to evict from a node, and the cost by which nodes are compared."""
+"""The pods to evict from a node, and the cost for comparing nodes."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -7,18 +7,18 @@ from service.engine.state.pods.importance import importance, started_at
 from service.model.pods.pod import Pod
 
 OFFSET = 2**31
-"""Makes every priority positive, so that fewer victims usually have the smaller sum."""
+"""Added to every priority to make it positive, so that fewer victims usually have a smaller sum."""
 
 
 class Removability(NamedTuple):
-    """Which pods may be evicted to make room for another one."""
+    """The conditions for evicting pods to make room for another pod."""
 
     priority: int
-    """Only pods of lower priority than this may leave."""
+    """The priority below which pods may leave."""
     namespaces: Collection[str] | None
     """The namespaces whose pods may leave, or None for all."""
     stays: Callable[[Pod], bool] | None = None
-    """Exempts further pods; only searches that examine pods one by one call it."""
+    """Exempts additional pods; only searches that examine pods one by one call it."""
 
     def has(self, pod: Pod) -> bool:
         """Return whether this pod may leave."""
@@ -32,15 +32,15 @@ class Removability(NamedTuple):
 
 
 class Victims(NamedTuple):
-    """The pods that would leave one node, the most important first."""
+    """The pods that would leave a node, most important first."""
 
     pods: tuple[Pod, ...]
     violations: int
-    """How many of them violate a disruption budget by leaving."""
+    """The number of evictions that violate a disruption budget."""
 
 
 class Cost(NamedTuple):
-    """The criteria that decide between nodes, in order; the least cost is best."""
+    """The criteria for choosing between nodes, in order; the lowest cost is best."""
 
     violations: int
     highest_priority: int
@@ -48,17 +48,17 @@ class Cost(NamedTuple):
     """The sum of the victims' priorities, each plus `OFFSET`."""
     victims: int
     earliest_start: int
-    """The earliest start of the victims of the highest priority, negated, since the latest is
+    """The negated earliest start of the victims with the highest priority, since the latest is
     best."""
 
 
 def victims_of(pods: Iterable[Pod], violations: int) -> Victims:
-    """Return the pods that would leave a node in order of importance."""
+    """Sort the pods that would leave a node by importance."""
     return Victims(tuple(sorted(pods, key=importance)), violations)
 
 
 def cost_of(victims: Victims) -> Cost:
-    """Return the cost of making room on a node; there must be at least one victim."""
+    """Return the cost of evicting victims, of which there must be at least one."""
     pods = victims.pods
     highest = pods[0].priority
     return Cost(

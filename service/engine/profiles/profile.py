@@ -1,7 +1,7 @@
-"""A profile's plugins, grouped by when they are called, with their weights.
+"""A profile's plugins with their weights, grouped by when they are called.
 
-The groups are computed once per profile, and for plugins that look at other pods once per class of
-pods; placements then iterate over tuples of the applicable plugins.
+The groups are computed once per profile, and for relation plugins once per class of pods.
+Placements then iterate over tuples of the applicable plugins.
 """
 
 from typing import final
@@ -15,7 +15,7 @@ from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:
-    """A relation plugin that scores, with its weight in a profile."""
+    """A scoring relation plugin, with its weight in a profile."""
 
     __slots__ = ("plugin", "weight")
 
@@ -24,16 +24,16 @@ class RelativeWeight:
         self.weight = weight
 
     def scale(self, above: int, span: int) -> int:
-        """Return the weighted score of a node whose sum of terms is `above` the least one.
+        """Return the weighted score of a node whose sum of terms is `above` the lowest sum.
 
-        `span` is the difference between the greatest and the least sum.
+        `span` is the difference between the highest and the lowest sum.
         """
         return self.weight * self.plugin.scale(above, span)
 
 
 @final
 class RelationPlugins:
-    """The plugins of a profile that look at other pods and apply to pods of one class."""
+    """A profile's relation plugins that apply to pods of one class."""
 
     __slots__ = ("filters", "profile", "scores")
 
@@ -48,12 +48,12 @@ class RelationPlugins:
 
 
 class Profile:
-    """The plugins of one profile."""
+    """One profile's plugins with their weights, and the rules that they add."""
 
     def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
         plugins = [plugin.of(profile, config) for plugin in known_plugins().values()]
         self.weights = dict(profile.weights)
-        """The weights of the plugins that score."""
+        """The weights of the scoring plugins."""
         self.filters = tuple(plugin for plugin in plugins if plugin.name in profile.filters)
         self.scores = tuple(
             (plugin, self.weights[plugin.name]) for plugin in plugins if plugin.name in self.weights
@@ -61,26 +61,26 @@ class Profile:
         self.named_if_skipped = frozenset(
             plugin.name for plugin, _ in self.scores if not plugin.is_unnamed_if_skipped
         )
-        """The plugins that explanations list if they do not score a pod."""
+        """The plugins that explanations list when they do not score a pod."""
         self.prefilters = tuple(plugin for plugin in self.filters if plugin.prefilters)
         self.resource_filters = frozenset(
             plugin.name for plugin in self.filters if plugin.judges_room
         )
-        """The filters that refuse nodes with too little left for a pod's requests."""
+        """The filters that refuse nodes with too little room for a pod's requests."""
         self.binds_claims = any(plugin.binds_claims for plugin in self.filters)
         self.allocates_devices = any(plugin.allocates_devices for plugin in self.filters)
         self.narrows = any(plugin.narrows for plugin in self.filters)
         self.rules = ProfileRules()
-        """The rules that the profile adds to its pods' own."""
+        """The rules that the profile adds to those of its pods."""
         for plugin in plugins:
             self.rules = plugin.added_to(self.rules)
         self._filtering = profile.filters
 
         nodes = tuple(plugin for plugin in self.filters if isinstance(plugin, NodePlugin))
         self.static_filters = tuple(plugin for plugin in nodes if not plugin.reads_usage)
-        """Filters that read only the node itself, not what is placed on it."""
+        """Filters that read only the node itself, not the pods placed on it."""
         self.usage_filters = tuple(plugin for plugin in nodes if plugin.reads_usage)
-        """Filters that read what is placed on the node."""
+        """Filters that read the pods placed on a node."""
         relations = tuple(plugin for plugin in self.filters if isinstance(plugin, RelationPlugin))
         self.relation_filters = tuple(
             plugin for plugin in relations if not isinstance(plugin, VolumePlugin)
@@ -88,7 +88,7 @@ class Profile:
         self.volume_filters = tuple(
             plugin for plugin in relations if isinstance(plugin, VolumePlugin)
         )
-        """Filters that are called only for pods with volumes."""
+        """Filters called only for pods with volumes."""
 
         rated = tuple(
             (plugin, weight) for plugin, weight in self.scores if isinstance(plugin, NodePlugin)

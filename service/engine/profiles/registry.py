@@ -1,4 +1,4 @@
-"""The plugins that this process knows: those of Kubernetes, and registered ones.
+"""The plugins known to this process: those of Kubernetes, and registered ones.
 
 All processes of a server register the same plugins at startup, before they load a cluster
 (`service.plugin`).
@@ -13,29 +13,29 @@ from service.engine.plugins import PLUGINS
 from service.model.cluster.plugin_rules import KNOWN, declare, withdraw
 
 WEIGHT_MAX = 100
-"""The greatest default weight of a registered plugin."""
+"""The maximum default weight of a registered plugin."""
 
 
 @cache
 def known_plugins() -> Mapping[str, type[Plugin]]:
-    """Return the known plugins by name, in the order in which they filter."""
+    """Return the known plugins by name, in filtering order."""
     return {name: known.plugin for name, known in KNOWN.items() if issubclass(known.plugin, Plugin)}
 
 
 @cache
 def hinted_plugins(change: Change) -> frozenset[str]:
-    """Return the plugins whose rejections such an event can change."""
+    """Return the names of the plugins whose rejections an event of this kind can change."""
     return frozenset(name for name, plugin in known_plugins().items() if change in plugin.events)
 
 
 @cache
 def resource_filters() -> frozenset[str]:
-    """Return the plugins that refuse nodes with too little left for a pod's requests."""
+    """Return the names of the plugins that refuse nodes with too little room for a pod."""
     return frozenset(name for name, plugin in known_plugins().items() if plugin.judges_room)
 
 
 def register(plugin: type[Plugin]) -> None:
-    """Register a plugin, so that profiles can name it; until one does, the plugin is off.
+    """Register a plugin that profiles can enable by name; it is off by default.
 
     Raises:
         ValueError: it is not a usable plugin, or its name is taken.
@@ -50,12 +50,12 @@ def register(plugin: type[Plugin]) -> None:
     if issubclass(plugin, NodePlugin) and plugin.reads_usage and plugin.normalizes:
         raise ValueError(f"{plugin.name} reads usage, so that its scores cannot be normalized")
     if plugin.arguments is not None:
-        plugin.arguments()  # where a profile gives none
+        plugin.arguments()  # as for a profile that gives none
     _add(plugin, by_default=False)
 
 
 def unregister(plugin: type[Plugin]) -> None:
-    """Undo the registration of a plugin, for tests."""
+    """Unregister a plugin, for tests."""
     withdraw(plugin.name)
     _clear_caches()
 

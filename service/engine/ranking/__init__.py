@@ -1,1 +1,1 @@
-"""Cached ranks, in which the best node for a pod is found without a pass over all nodes."""
+"""Cached ranks, which yield the best node for a pod without a pass over all nodes."""

@@ -1,8 +1,7 @@
-"""The best node for a pod that affinity scores, found without examining every node.
+"""The best node for a pod scored by affinity, found without examining every node.
 
 Nodes with equal sums of weights are on one level. InterPodAffinity adds the same score to all nodes
-of a level, so it does not decide which of them is the best, and only the best node of each level is
-compared.
+of a level, so only the best node of each level needs to be compared.
 """
 
 from array import array
@@ -19,21 +18,21 @@ from service.engine.state.nodes.tree_layout import Layout
 
 TIE_MASK: Final = (1 << TIE_BITS) - 1
 BYTES_A_NODE: Final = 24
-"""The bytes stored per node: its level, its rank, and the rank again in the array of its level."""
+"""The bytes stored per node: its level, its rank, and the rank again in its level's array."""
 
 
 class AffinityLevels:
     """The ranks of the feasible nodes of each level, in ascending order.
 
-    They are plain arrays, since NumPy can fill them at once, and inserting or deleting a rank moves
-    the tail in one piece. Moving a node to another level takes 4 µs at 5,000 nodes, and 16 µs at
-    50,000.
+    Each level is a plain array, because NumPy can fill it at once, and inserting or deleting a rank
+    moves the tail in one piece. Moving a node to another level takes 4 µs at 5,000 nodes, and 16 µs
+    at 50,000.
     """
 
     __slots__ = ("_layout", "_levels", "_ranks", "_sums")
 
     def __init__(self, layout: Layout, sums: Ints, ranks: Ints) -> None:
-        """Copy `sums` and `ranks`, both shape (nodes,), int64; later changes are made by `move`."""
+        """Copy `sums` and `ranks`, both of shape (nodes,), int64; `move` makes later changes."""
         self._layout = layout
         self._sums, self._ranks = sums.copy().data, ranks.copy().data
         feasible = ranks >= 0
@@ -55,7 +54,7 @@ class AffinityLevels:
         return self._levels
 
     def best(self, tie: int, scale: Scale) -> tuple[int, int]:
-        """Return the slot and rank of the best node, including affinity; there must be a level."""
+        """Return the best node's slot and its rank including affinity; there must be a level."""
         least = min(self._levels)
         span = max(self._levels) - least
         top_scores = {
@@ -73,7 +72,7 @@ class AffinityLevels:
         return best, greatest
 
     def move(self, slot: int, level: int, rank: int) -> None:
-        """Put a node on a level, with its rank without affinity."""
+        """Move a node to a level, with its rank without affinity."""
         level_before, rank_before = self._sums[slot], self._ranks[slot]
         if level == level_before and rank == rank_before:
             return
@@ -97,17 +96,17 @@ class AffinityLevels:
 
 
 def distinct(sums: Ints) -> list[int]:
-    """Return the distinct sums; `return_counts` makes NumPy sort, which is ten times as fast."""
+    """Return the distinct sums; with `return_counts`, NumPy sorts, which is ten times as fast."""
     levels: list[int] = np.unique(sums, return_counts=True)[0].tolist()
     return levels
 
 
 def _best_of(ordered: "array[int]", tie: int) -> int:
-    """Return the rank with the greatest score; among equal scores, the best for a tie-break.
+    """Return the rank with the highest score, using a tie-break among equal scores.
 
-    The best is the rank that is nearest, by exclusive or, to `ideal`: the same score with the
-    complement of the tie-break. A neighbor of `ideal` in the order shares as many leading bits with
-    it as the best does, and few other ranks share that many.
+    The best rank is the nearest, by exclusive or, to `ideal`: the same score with the complement of
+    the tie-break. A neighbor of `ideal` in the order shares as many leading bits with it as the
+    best rank does, and few other ranks share as many.
     """
     ideal = (ordered[-1] | TIE_MASK) ^ tie
     place = bisect_left(ordered, ideal)
@@ -116,7 +115,7 @@ def _best_of(ordered: "array[int]", tie: int) -> int:
         at = place + step
         while 0 <= at < len(ordered):
             distance = ordered[at] ^ ideal
-            if distance > 2 * nearest:  # its prefix is shorter, and so are those behind
+            if distance > 2 * nearest:  # it and all ranks beyond share a shorter prefix
                 break
             nearest = min(nearest, distance)
             at += step

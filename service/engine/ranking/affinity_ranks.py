@@ -1,7 +1,7 @@
 """Ranks with affinity scores added, for a topology key with many domains (mostly hostname).
 
-InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest
-sum of the feasible nodes. If pods attract each other, each placement raises the greatest sum, which
+InterPodAffinity scores a node by where its sum of weights lies between the lowest and the highest
+sum of the feasible nodes. If pods attract each other, each placement raises the highest sum, which
 changes the scores of all nodes, but the sums of only one domain. Therefore the sums are cached
 (`AffinityLevels`). Measured without levels and with them: a pod with preferred anti-affinity takes
 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred affinity takes 80 and 40 µs
@@ -15,18 +15,20 @@ from service.engine.state.nodes.counters import WeightedSum, WeightedTerm
 from service.engine.state.nodes.node_table import NodeTable
 
 PASSES_BEFORE_BUILD = 4
-"""Building the levels (0.15 ms at 5,000 nodes) costs as much as this many passes over all nodes."""
+"""The number of passes over all nodes that cost as much as building the levels (0.15 ms at 5,000
+nodes)."""
 REPAIRS_MAX = 64
-"""If more nodes have changed, a pass over all nodes costs less than the repair."""
+"""The number of changed nodes above which a pass over all nodes costs less than the repair."""
 LEVELS_MAX = 64
-"""Every level is compared for each pod, which takes 0.8 µs; a pass over all nodes takes 30 µs at
-5,000 nodes, and 300 µs at 50,000."""
+"""The maximum number of levels. Each is compared for each pod, which takes 0.8 µs; a pass over all
+nodes takes 30 µs at 5,000 nodes, and 300 µs at 50,000."""
 
 
 class AffinityRanks:
     """The ranks for one set of affinity terms of one topology key.
 
-    They are usable only if no other score added to the ranks depends on which nodes are feasible.
+    They are usable only if none of the other scores added to the ranks depends on which nodes are
+    feasible.
     """
 
     __slots__ = ("_key", "_levels", "_nodes", "_passes", "_usage_seen", "_view")
@@ -36,14 +38,14 @@ class AffinityRanks:
         self._key = terms[0].counter.key
         self._view = WeightedSum(terms)
         self._levels: AffinityLevels | None = None
-        """None while a pass over all nodes is cheaper."""
+        """The levels, or None while a pass over all nodes is cheaper."""
         self._usage_seen = 0
         self._passes = 0
-        """The number of passes over all nodes made for lack of levels."""
+        """The number of passes over all nodes made while there are no levels."""
 
     @property
     def levels(self) -> AffinityLevels | None:
-        """The feasible nodes by their sums; None while a pass over all nodes is cheaper."""
+        """The feasible nodes by their sums, or None while a pass over all nodes is cheaper."""
         return self._levels
 
     @property
@@ -52,10 +54,10 @@ class AffinityRanks:
         return self._view.size_in_bytes + (0 if levels is None else levels.size_in_bytes)
 
     def best(self, ranks: Ints, tie: int, scale: Scale) -> tuple[int, int] | None:
-        """Return the slot of the greatest rank, and that rank.
+        """Return the slot with the highest rank, and that rank.
 
         Returns None if a pass over all nodes is cheaper, or if no node is feasible. `ranks`, shape
-        (nodes,), int64, are those without affinity.
+        (nodes,), int64, exclude affinity.
         """
         if self._levels is not None and not self._repair(ranks, self._levels):
             self._levels = None
@@ -71,7 +73,7 @@ class AffinityRanks:
     def holds(self, ranks: Ints) -> bool:
         """Return whether the levels, once repaired, equal freshly built ones.
 
-        `ranks`, shape (nodes,), int64, are those without affinity.
+        `ranks`, shape (nodes,), int64, exclude affinity.
         """
         levels = self._levels
         if levels is None or not self._repair(ranks, levels):

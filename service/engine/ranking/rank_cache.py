@@ -1,9 +1,9 @@
-"""The candidate nodes of one placement, by rank, and the choice of the best of them.
+"""The candidate nodes of one placement by rank, and the choice of the best one.
 
-A rank has the sum of a node's scores above its tie-break; it is negative if a filter fails. The
-part of the ranks that depends on the node alone is cached for each set of rules (`RowCache`) and
-repaired node by node: after a placement only one entry changes. `Candidates` are the nodes that
-remain for one placement when rules about other pods are added.
+A rank combines the sum of a node's scores with its tie-break in the low bits; it is negative if a
+filter fails. The part of the ranks that depends on the node alone is cached for each set of rules
+(`RowCache`) and repaired node by node: after a placement only one entry changes. `Candidates` are
+the nodes that remain for one placement after rules about other pods are applied.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,13 +24,13 @@ from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.nodes.vetoes import Vetoes
 
 PASSES_BEFORE = 8
-"""Building a `BestNodeTree` costs as much as this many passes over all nodes."""
+"""The number of passes over all nodes that cost as much as building a `BestNodeTree`."""
 SCALARS_MAX = 32
-"""For at most this many nodes, plain integers are faster than short arrays."""
+"""The maximum number of nodes for which plain integers are faster than short arrays."""
 AFFINITIES_MAX = 8
-"""How many sets of affinity terms are cached; the least recently used is evicted first."""
+"""The maximum number of cached sets of affinity terms; the least recently used is evicted first."""
 REBUILD_SHARE = 8
-"""If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
+"""The inverse of the share of changed nodes above which rebuilding is cheaper than repairing."""
 
 
 class RowCache:
@@ -71,29 +71,30 @@ class RowCache:
         """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
         self._cells = self.ranks.data
         self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
-        """For each key, its version and the number of feasible nodes in each domain, with the nodes
-        without the key last."""
+        """The version of each key, and the number of feasible nodes in each domain; the last entry
+        is for nodes without the key."""
         self._passes = 0
         """The number of passes over all nodes since the ranks were built."""
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[WeightedTerm, ...], AffinityRanks] = {}
         self.raw = static_rows.raw
-        """Scores that are normalized for each placement, except those that are 0 everywhere."""
+        """Scores that are normalized for each placement, except those that are 0 on every node."""
         self.constant = 0
-        """The sum that plugins with raw scores of 0 everywhere add to each node once normalized."""
+        """The score added to every node by plugins whose raw scores are 0 everywhere, once
+        normalized."""
         self.size_in_bytes = 0
-        """The size of all arrays, including those shared with other rules of the same
-        `static_key`."""
+        """The size of all arrays, including those shared with other rules of the same `static_key`.
+        """
         self.bytes_counted = 0
-        """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
+        """The part of `size_in_bytes` that the `Cluster` has already counted."""
         self.is_cached = True
-        """Whether the `Cluster` still caches the rows; if not, their dependencies are no longer
+        """Whether the `Cluster` still caches the rows; otherwise, their dependencies are no longer
         updated."""
         self._nodes_seen = -1
         self._usage_seen = -1
 
     def refresh(self) -> None:
-        """Update everything to the current state of the nodes."""
+        """Bring all ranks up to date with the nodes."""
         nodes = self._nodes
         usage = nodes.usage_log.position
         if nodes.version != self._nodes_seen:
@@ -103,7 +104,7 @@ class RowCache:
         self._nodes_seen, self._usage_seen = nodes.version, usage
 
     def _repair_since(self, position: int) -> None:
-        """Update the nodes whose pods have changed since this position of the usage log."""
+        """Update the nodes whose pods have changed since a position of the usage log."""
         nodes = self._nodes
         last = nodes.usage_log.since(position)
         if last is not None and len(last) <= SCALARS_MAX:
@@ -122,7 +123,7 @@ class RowCache:
             self._measure()
 
     def vacant_in(self, key: TopologyKey) -> list[bool]:
-        """Return for each domain of a key with few domains whether no node in it is feasible.
+        """Return, for each domain of a key with few domains, whether it has no feasible node.
 
         The last entry is for the nodes without the key.
         """
@@ -132,13 +133,13 @@ class RowCache:
         return [not nodes for nodes in known[1]]
 
     def _feasible_in(self, key: TopologyKey) -> list[int]:
-        """Count the feasible nodes in each domain of a key, with those without the key last."""
+        """Count the feasible nodes in each domain of a key, and last those without the key."""
         domains = key.domain_of[self.ranks >= 0] + 1
         counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
         return [*counts[1:], counts[0]]
 
     def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
-        """Return a tree over all nodes, or for a key with few domains one tree per domain.
+        """Return a tree over all nodes, or, for a key with few domains, one tree per domain.
 
         Returns None while a pass over all nodes is cheaper.
         """
@@ -169,7 +170,7 @@ class RowCache:
         return best
 
     def forget_dropped(self) -> None:
-        """Drop what was derived from dropped label keys and counters."""
+        """Drop everything derived from dropped label keys and counters."""
         for key in [key for key in self._feasible if key.is_dropped]:
             del self._feasible[key]
         trees = [key for key in self._trees if key is not None and key.is_dropped]
@@ -184,7 +185,7 @@ class RowCache:
             self._measure()
 
     def _forget(self) -> None:
-        """Drop everything derived from the ranks of all nodes, as many of them change."""
+        """Drop everything derived from the ranks of all nodes, because many ranks change."""
         self._affinities.clear()
         self._feasible.clear()
         self._trees.clear()
@@ -206,27 +207,27 @@ class RowCache:
 
     @property
     def affinities(self) -> tuple[AffinityRanks, ...]:
-        """The cached ranks by affinity terms, the least recently used first."""
+        """The cached ranks by affinity terms, least recently used first."""
         return tuple(self._affinities.values())
 
-    # Queries of recounts
+    # Queries for recounts
 
     @property
     def is_repairable(self) -> bool:
-        """Whether the rows are cached and need no rebuild, since no node itself has changed."""
+        """Whether the rows are cached and need no rebuild, because no node itself has changed."""
         return self.is_cached and self._nodes.version == self._nodes_seen
 
     def ranks_hold(self, rows: Slots) -> bool:
         """Return whether the ranks of some nodes, and their static rows, equal a fresh computation.
 
-        Like the other queries of recounts, it is called right after a refresh.
+        Like the other queries for recounts, it must be called right after a refresh.
         """
         if not self._static_rows.holds(rows):
             return False
         return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
 
     def feasible_holds(self) -> bool:
-        """Return whether the cached numbers of feasible nodes are right in all domains."""
+        """Return whether the cached numbers of feasible nodes are correct in all domains."""
         return all(
             counts == self._feasible_in(key)
             for key, (version, counts) in self._feasible.items()
@@ -257,7 +258,7 @@ class RowCache:
         return ranks
 
     def _repair(self, slot: int) -> None:
-        """Update the rank of one node whose pods have changed, in plain integers."""
+        """Update the rank of one node whose pods have changed, using plain integers."""
         before = self._cells[slot]
         after = self._rank_at(slot)
         self._cells[slot] = after
@@ -285,7 +286,7 @@ class RowCache:
 
 
 class Candidates:
-    """The nodes that are feasible by the ranks of `rows` and that no vetoes exclude."""
+    """The nodes that are feasible according to the ranks of `rows` and excluded by no veto."""
 
     def __init__(
         self,
@@ -298,7 +299,7 @@ class Candidates:
         self._nodes = nodes
         self._vetoes = vetoes
         self._only = only
-        """The slots that may be chosen, if they are few, or None for all."""
+        """The slots that may be chosen, if there are few, or None for all."""
         self._ranks: Ints | None = None
 
     @property
@@ -327,7 +328,7 @@ class Candidates:
         return Candidates(self._nodes, self.rows, self._vetoes, only=[slot])
 
     def vacant(self, key: TopologyKey) -> list[bool]:
-        """Return for each domain of a key with few domains whether it has no candidate.
+        """Return, for each domain of a key with few domains, whether it has no candidate.
 
         The last entry is for the nodes without the key.
         """
@@ -342,7 +343,7 @@ class Candidates:
         return vacant
 
     def best(self, scores: Sequence[DomainScores | Ints], tie: int) -> tuple[int, int]:
-        """Return the slot of the greatest rank with `scores` added, and that rank.
+        """Return the slot with the highest rank after adding `scores`, and that rank.
 
         The rank is negative if there is no candidate. There must be nodes.
 
@@ -368,9 +369,9 @@ class Candidates:
     def best_by_affinity(
         self, terms: tuple[WeightedTerm, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
-        """Return what `best` returns if affinity terms are the only scores to add.
+        """Return the result of `best` if affinity terms are the only scores to add, or None.
 
-        It makes no pass over all nodes; None means that only such a pass can decide.
+        It never passes over all nodes; None means that only such a pass can decide.
         """
         key = terms[0].counter.key
         if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
@@ -382,7 +383,7 @@ class Candidates:
     def _best_of(
         self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int]:
-        """Return the best of a few slots, in plain integers."""
+        """Return the best of a few slots, using plain integers."""
         best, greatest = 0, VETO
         for slot in slots:
             rank = self._rank_at(slot)
@@ -405,7 +406,7 @@ class Candidates:
     def _best_of_tree(
         self, scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int] | None:
-        """Return the best node by trees, or None if they cannot decide or cost more."""
+        """Return the best node found by trees, or None if they cannot decide or would cost more."""
         by_domain = [score for score in scores if isinstance(score, DomainScores)]
         key = by_domain[0].key if by_domain else self._excluding_key()
         if len(by_domain) < len(scores) or any(score.key is not key for score in by_domain):
@@ -431,14 +432,14 @@ class Candidates:
         return best, greatest
 
     def _excluding_key(self) -> TopologyKey | None:
-        """Return the first key with few domains by which a rule excludes over half of the nodes."""
+        """Return the first key with few domains by which vetoes exclude most nodes, or None."""
         for veto in self._vetoes:
             if veto.by_domain and veto.open_nodes * 2 < self._nodes.size:
                 return veto.key
         return None
 
     def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
-        """Return what is added to the score of each domain; far below zero for a veto."""
+        """Return the amount added to each domain's score, which is far below zero for a veto."""
         offsets = [0] * (key.capacity + 1)
         for domain_scores in scores:
             for domain, score in enumerate(domain_scores.scores):
@@ -452,7 +453,7 @@ class Candidates:
 
 
 def apply_vetoes(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
-    """Return the ranks, shape (nodes,), int64; negative for nodes that a veto excludes."""
+    """Return the ranks, shape (nodes,), int64, made negative for nodes that a veto excludes."""
     for veto in vetoes:
         ranks = ranks | veto
     return ranks

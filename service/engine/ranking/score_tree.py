@@ -1,9 +1,9 @@
-"""A tree in which the best node is found from the root, without examining every node.
+"""A tree that yields the best node from its root, without examining every node.
 
-The nodes are at the leaves of a binary trie over their tie-breaks; each branch stores the greatest
-score below it. If the scores of both children are equal, the descent takes, at each bit, the child
-that the pod's own tie-break makes the greater. A topology key with few domains has one such tree
-per domain, so that scores and vetoes by domain are applied at the roots.
+The nodes are at the leaves of a binary trie over their tie-breaks; each branch stores the highest
+score below it. If both children have the same score, the descent chooses, at each bit, the child
+that the pod's own tie-break makes greater. A topology key with few domains has one such tree per
+domain, so that scores and vetoes by domain are applied at the roots.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from service.engine.state.nodes.tree_layout import Layout
 from service.engine.state.nodes.vetoes import Vetoes
 
 VETOED_LEAVES_MAX = 32
-"""After this many leaves whose nodes of the greatest score are all excluded, a pass over all nodes
-is cheaper."""
+"""The number of leaves with only excluded top-scoring nodes after which a pass over all nodes is
+cheaper."""
 
 
 class BestNodeTree:
-    """The greatest score below each branch, repaired leaf by leaf; negative if nothing fits."""
+    """The highest score below each branch, repaired leaf by leaf; negative if nothing fits."""
 
     __slots__ = (
         "_branches",
@@ -35,9 +35,9 @@ class BestNodeTree:
     )
 
     def __init__(self, layout: Layout, ranks: Ints) -> None:
-        """Build the trees from ranks, shape (nodes,), int64, whose memory they share.
+        """Build the trees from ranks, shape (nodes,), int64, sharing their memory.
 
-        After a change of a rank, call `repair`.
+        Call `repair` after changing a rank.
         """
         self.layout = layout
         self._ranks = ranks.data
@@ -54,7 +54,7 @@ class BestNodeTree:
 
     @property
     def size_in_bytes(self) -> int:
-        """The size of the scores, which are separate integers in a list."""
+        """The size of the scores, which are separate integer objects in a list."""
         return 40 * len(self._scores)
 
     def repair(self, slot: int) -> None:
@@ -77,9 +77,9 @@ class BestNodeTree:
         return len(self._scores)
 
     def holds(self, start: int, stop: int) -> bool:
-        """Return whether the scores of these branches and leaves follow from those below them.
+        """Return whether the scores of these branches and leaves match the scores below them.
 
-        If all do, each branch stores the greatest score below it.
+        If all do, each branch stores the highest score below it.
         """
         scores = self._scores
         for index in range(start, min(stop, len(scores))):
@@ -103,14 +103,14 @@ class BestNodeTree:
         return greatest >> TIE_BITS
 
     def top(self, tree: int) -> int:
-        """Return the greatest score in a tree."""
+        """Return the highest score in a tree."""
         return self._scores[tree * self._branches + 1]
 
     def find(self, tree: int, tie: int, vetoes: Sequence[Vetoes]) -> int:
-        """Return the slot with the greatest score in a tree that no veto excludes, or -1.
+        """Return the slot with the highest score in a tree that no veto excludes, or -1.
 
-        Among equal scores it is the best for the tie-break `tie`. -1 means that all nodes of that
-        score are excluded, or so many that a pass over all nodes may be faster.
+        Among equal scores, it is the best for the tie-break `tie`. -1 means that all nodes with
+        that score are excluded, or so many that a pass over all nodes may be faster.
         """
         scores, leaves, root = self._scores, self._leaves, tree * self._branches
         top = scores[root + 1]

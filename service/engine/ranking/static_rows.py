@@ -1,7 +1,7 @@
-"""Masks and scores that depend on the nodes themselves and a pod's rules, not on placed pods.
+"""Masks and scores that depend on the nodes and a pod's rules, but not on placed pods or requests.
 
-They do not depend on requests either. Pods that differ only in amounts and ports share them
-(`NodeRules.static_key`), so for a pod with new requests only free capacity is evaluated.
+Pods that differ only in amounts and ports share them (`NodeRules.static_key`), so for a pod with
+new requests only free capacity is evaluated.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from service.engine.state.nodes.node_table import NodeTable
 
 
 class RawScore(NamedTuple):
-    """A plugin's scores before normalization over the candidates, with its weight."""
+    """A plugin's scores, not yet normalized over the candidates, and its weight."""
 
     plugin: NodePlugin
     weight: int
@@ -46,21 +46,22 @@ class StaticRows:
         self._filters = [plugin for plugin in profile.static_filters if plugin.applies(rules)]
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
-        """The nodes that pass the filters that read only the node, shape (nodes,)."""
+        """The nodes that pass all filters that read only the node itself, shape (nodes,)."""
         self.scores: Ints | None = None
         """The weighted sum of the scores without normalization, shape (nodes,), int64, or None if
-        it is 0 everywhere."""
+        all are 0."""
         self.raw: list[RawScore] = []
-        """Scores that are normalized for each placement, except those that are 0 everywhere."""
+        """Scores that are normalized for each placement, except those that are 0 on every node."""
         self.constant = 0
-        """The sum that plugins with raw scores of 0 everywhere add to each node once normalized."""
+        """The score added to every node by plugins whose raw scores are 0 everywhere, once
+        normalized."""
 
     @property
     def size_in_bytes(self) -> int:
         return int(self.mask.nbytes + 8 * len(self.mask) * len(self.raw))
 
     def refresh(self) -> None:
-        """Update everything to the current state of the nodes."""
+        """Bring all masks and scores up to date with the nodes."""
         if self._seen != self._nodes.version:
             self._rebuild()
             self._seen = self._nodes.version
@@ -78,7 +79,7 @@ class StaticRows:
                 self._add(plugin, weight, scores)
 
     def holds(self, rows: Slots) -> bool:
-        """Return whether the masks and scores of some nodes equal a fresh computation."""
+        """Return whether the masks and scores of some nodes equal freshly computed ones."""
         nodes, rules = self._nodes, self._rules
         mask: Mask = nodes.alive.take(rows)
         for plugin in self._filters:

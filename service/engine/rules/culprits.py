@@ -1,8 +1,8 @@
-"""Culprits: what keeps a pod from one node, down to the rule and the placed pods.
+"""Culprits: what excludes a pod from a node, down to the rule and the placed pods.
 
-An explanation states in Kubernetes' words why a filter refuses a node. Changing that requires more:
-the rule and the pod it belongs to, the other pods in the domain, the skew, or the missing amount of
-a resource.
+An explanation states in Kubernetes' words why a filter refuses a node. Fixing it requires more: the
+rule and the pod it belongs to, the other pods in the domain, the skew, or the missing amount of a
+resource.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from service.model.core.quantity import format_amount
 from service.model.pods.pod import Pod
 
 PODS_MAX = 20
-"""At most this many pods of one culprit are named; the others are counted."""
+"""The number of pods named per culprit; further pods are only counted."""
 
 
 class CulpritPod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -85,7 +85,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
-    """Return what keeps a pod from a node, plugin by plugin; empty if the pod fits there.
+    """Return what excludes a pod from a node, plugin by plugin; empty if the pod fits there.
 
     Raises:
         KeyError: there is no such node.
@@ -95,7 +95,7 @@ def culprits(cluster: Cluster, pod: Pod, node_name: str) -> list[Culprit]:
 
 
 class _CulpritSearch:
-    """The search for the culprits of one pod on one node."""
+    """A search for the culprits that exclude one pod from one node."""
 
     def __init__(self, cluster: Cluster, pod: Pod, node_name: str) -> None:
         self._cluster = cluster
@@ -140,7 +140,7 @@ class _CulpritSearch:
     def _blamed_culprits(
         self, plugin: Plugin, blame: Blame, reasons: Sequence[str]
     ) -> Iterator[Culprit]:
-        """Yield a culprit for each place where the rule is stated."""
+        """Yield a culprit for each place where the rule is declared."""
         key, lacks_pods = blame.key, blame.domain is None
         domain = key.cells[self._slot]
         members = [] if domain == NO_DOMAIN else self._members(blame, domain)
@@ -163,7 +163,7 @@ class _CulpritSearch:
             )
 
     def _members(self, blame: Blame, domain: int) -> list[tuple[Pod, PodClass]]:
-        """Return the pods in a domain that the rule counts, with their classes."""
+        """Return a domain's pods that the rule counts, with their classes."""
         counted = blame.counted
         wanted = {
             counted_class
@@ -181,7 +181,7 @@ class _CulpritSearch:
     # Rules about the node alone
 
     def _shortages(self, plugin: Plugin, reasons: Sequence[str]) -> Iterator[Culprit]:
-        """Yield what the node has too little of, with the pods on it that hold it."""
+        """Yield a culprit for each amount that the node is short of, with the pods that hold it."""
         headrooms = plugin.headrooms(self._nodes, self._class)
         for room in headrooms.rooms if headrooms is not None else ():
             spare = int(room.spare[self._slot])
@@ -203,7 +203,7 @@ class _CulpritSearch:
         return [(pod, pod_class) for pod, pod_class in placed if room.taken(pod_class)]
 
     def _unmet_by_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
-        """Yield a culprit for each rule of the pod that the node's labels do not satisfy."""
+        """Yield a culprit for each rule of the pod that the node does not satisfy by its labels."""
         if plugin.name == selection.NAME:
             paths: Sequence[str | None] = self._unmet_selections() or [None]
         elif plugin.name == spreading.NAME:
@@ -258,7 +258,7 @@ class _CulpritSearch:
 
 
 def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
-    """Map each compiled rule of a template, by object id, to all places where it is stated."""
+    """Map each compiled rule of a template, by object id, to all places where it is declared."""
     paths: dict[int, list[str | None]] = {}
     during_execution, ignored = affinity_rules(template, per_term=template.affinity_per_term)
     for rule, term in (*during_execution, *ignored, *anti_affinity_rules(template)):
@@ -269,7 +269,7 @@ def _paths_of(template: Template) -> Mapping[int, list[str | None]]:
 
 
 def _owned_path(blame: Blame | None, pod_class: PodClass) -> str | None:
-    """Return where a blamed pod's manifest states the rule, or None if it is not its own."""
+    """Return where a blamed pod's manifest declares the rule, or None if another pod has it."""
     if blame is None:
         return None
     return next(

@@ -1,10 +1,10 @@
-"""Exemptions: required rules about other pods, and spread constraints, that do not apply to a pod.
+"""Exemptions: rules about other pods, and spread constraints, that do not apply to a pod.
 
 Anti-affinity does not apply between daemons (pods in one of `daemonNamespaces`) and other pods, nor
 to pods whose namespace a rule excepts by its `exceptNamespaceSelector`; affinity with
 `firstPodExempt` does not apply to the first pod of a controller. Spread constraints do not apply
-once they have fallen back. A rule that would otherwise exclude nodes is listed with the reason, so
-that every placement can be understood.
+after they fall back. A rule that would otherwise exclude nodes is listed with the reason for its
+exemption, so that every placement can be explained.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ class Exemption(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Place(NamedTuple):
-    """The place where a rule is stated; placed pods with equal places are listed as one."""
+    """Where a rule is declared; placed pods that declare it in one place share an entry."""
 
     namespace: str
     path: str
@@ -75,7 +75,7 @@ class _Place(NamedTuple):
 
 
 class _Reach:
-    """Placed pods, and the domains of a topology key that the rule would exclude due to them."""
+    """Placed pods, and the domains of a topology key that a rule would exclude because of them."""
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
@@ -83,14 +83,14 @@ class _Reach:
         self.domains: set[int] = set()
 
     def add_owners(self, pod_class: PodClass, term: OwnedTerm) -> None:
-        """Add pods that have the rule."""
+        """Add the pods of a class that have the rule."""
         for domain, pods in _by_domain(self.key, pod_class):
             self.pods += pods
             if term.limit is None or term.limit.in_domain(domain):
                 self.domains.add(domain)
 
     def add_matched(self, others: Iterable[PodClass], limit: DomainLimit | None) -> None:
-        """Add the pods that the rule would count in addition to those that it counts."""
+        """Add the pods that the rule would count without the exemption."""
         pods_by_domain: Counter[int] = Counter()
         for other in others:
             for domain, pods in _by_domain(self.key, other):
@@ -112,9 +112,9 @@ class _Reach:
 
 
 def exemptions(cluster: Cluster, pod_class: PodClass, profile: Profile) -> list[Exemption]:
-    """Return every rule that is exempt for a pod of the class and would exclude nodes.
+    """Return the exempt rules of a class that would otherwise exclude nodes.
 
-    The rules of the pod itself are first, followed by those of placed pods, by namespace and path.
+    The pod's own rules come first, followed by those of placed pods, ordered by namespace and path.
     """
     if not profile.has_filter(inter_pod_affinity.NAME):
         return []
@@ -126,7 +126,7 @@ def exemptions(cluster: Cluster, pod_class: PodClass, profile: Profile) -> list[
 
 
 def _first_pod_exemptions(cluster: Cluster, pod_class: PodClass) -> Iterator[Exemption]:
-    """Yield the affinity that is exempt while no sibling of the pod is placed."""
+    """Yield the affinity rules that are exempt while no sibling of the pod is placed."""
     terms = pod_class.template.affinity
     if pod_class.affinity is terms:
         return
@@ -148,7 +148,7 @@ def _first_pod_exemptions(cluster: Cluster, pod_class: PodClass) -> Iterator[Exe
 def fallback_exemptions(
     cluster: Cluster, pod: Pod, judged: Pod, profile: Profile
 ) -> list[Exemption]:
-    """Return the constraints of a pod that may fall back and are soft in the `judged` pod."""
+    """Return the fallback constraints of a pod that are soft in the `judged` pod."""
     indexes = fallbacks(pod)
     if not indexes or not profile.has_filter(pod_topology_spread.NAME):
         return []
@@ -202,7 +202,7 @@ def _namespace_exemptions(cluster: Cluster, pod_class: PodClass) -> list[Exempti
 
 
 def _by_domain(key: TopologyKey, pod_class: PodClass) -> Iterator[tuple[int, int]]:
-    """Yield the domain and the number of pods for each node of a class."""
+    """Yield the domain and number of pods for each node of a class."""
     for slot, pods in pod_class.nodes.items():
         domain = int(key.domain_of[slot])
         if domain != NO_DOMAIN:
@@ -245,12 +245,12 @@ def _of_others(
 
 
 def _exempts_daemon(entry: MatcherEntry, subject: Subject) -> bool:
-    """Return whether only the exemption of daemons keeps a rule of one term from applying."""
+    """Return whether a rule fails to apply only because daemons are exempt from one term."""
     return all(term.exempts_daemon(subject) for term in entry.matcher)
 
 
 def _excepts(entry: MatcherEntry, subject: Subject) -> bool:
-    """Return whether only an excepted namespace keeps a rule of one term from applying."""
+    """Return whether a rule fails to apply only because one term excepts a namespace."""
     return all(term.excepts(subject) for term in entry.matcher)
 
 

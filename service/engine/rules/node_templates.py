@@ -1,4 +1,4 @@
-"""Nodes that could be added to a cluster: like an existing one, but empty and renamed."""
+"""Templates for adding nodes to a cluster: existing nodes, emptied and renamed."""
 
 from collections.abc import Hashable
 
@@ -16,7 +16,7 @@ _NAME = "added"
 
 
 def template_name(cluster: Cluster) -> str:
-    """Return a name for a node template that no existing node uses."""
+    """Return an unused name for a node template."""
     name, number = _NAME, 1
     while f"{name}-0" in cluster.nodes.slots:
         number += 1
@@ -25,13 +25,13 @@ def template_name(cluster: Cluster) -> str:
 
 
 def shape_of(node: Node) -> Hashable:
-    """Return a key that is equal for nodes that are interchangeable when empty."""
+    """Return a key that is equal for nodes that would be interchangeable if empty."""
     labels = frozenset(_shared_labels(node).items())
     return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
 
 
 def node_addition(node: Node, name: str) -> Remedy:
-    """Return the remedy of adding a node like an existing one, under a template's name."""
+    """Return the remedy of adding a node like an existing one, named after a template."""
     labels = _shared_labels(node)
     taints = _own_taints(node)
     added = replace(
@@ -59,7 +59,7 @@ def node_addition(node: Node, name: str) -> Remedy:
 
 
 def _own_taints(node: Node) -> tuple[Taint, ...]:
-    """Return the taints of a node except those of its conditions, which a new node may lack."""
+    """Return a node's taints, except those set by conditions, which a new node may lack."""
     return without_times(without_condition_taints(node))
 
 
@@ -69,7 +69,7 @@ def _taint_manifest(taint: Taint) -> dict[str, str]:
 
 
 def _shared_labels(node: Node) -> dict[str, str]:
-    """Return the labels of a node except those that name it."""
+    """Return a node's labels, except those that contain its name."""
     named = {key: value for key, value in node.labels.items() if value != node.name}
     named.pop(HOSTNAME, None)
     return named

@@ -1,7 +1,7 @@
-"""Obstacles: what keeps a pod from nodes, one rule at a time, and the changes that would help.
+"""Obstacles: what excludes a pod from nodes, one rule at a time, and the changes that would help.
 
-A filter refuses nodes for all its rules together. Here each rule is evaluated alone, with the pod's
-other rules of the same kind removed, over all nodes at once.
+A filter refuses nodes for all its rules together. Here, each rule is evaluated alone over all nodes
+at once, with the pod's other rules of the same kind removed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,54 +50,54 @@ from service.model.plans.repair_changes import (
 from service.model.pods.pod import Pod, Toleration
 
 OBSTACLES_MAX = 60
-"""How many obstacles are distinguished; nodes with others are ignored."""
+"""The maximum number of obstacles distinguished; nodes with any others are ignored."""
 
 Key = tuple[str, ...]
 NodeEdit = Callable[[Node], Node]
 
 
 class Remedy(NamedTuple):
-    """One change that removes one or several obstacles."""
+    """One change that removes one or more obstacles."""
 
     key: Key
-    """Equal for equal remedies."""
+    """A key that is equal for equal remedies."""
     of_pod: Edit | None = None
     of_node: NodeEdit | None = None
-    """The change of a node, if the pod is not changed."""
+    """The change of a node, or None if the pod is changed."""
     node_name: str = ""
     added: Node | None = None
-    """The node to add, if any; `node_name` is then the node that it resembles."""
+    """The node to add, or None; `node_name` is then the node that it resembles."""
     change: AnyRepairChange | None = None
-    """The change as reported, or None for a request whose reduction depends on the node."""
+    """The reported change, or None for a request whose reduction depends on the node."""
     resource: str = ""
-    """The resource whose request is lowered."""
+    """The resource whose request is lowered, or ""."""
 
 
 class Obstacle(NamedTuple):
-    """One rule that keeps the pod from some nodes."""
+    """One rule that excludes the pod from some nodes."""
 
     nodes: Mask
     """The nodes that the rule excludes, shape (nodes,)."""
     of_pod: Remedy | None = None
     of_node: Callable[[Node], Remedy] | None = None
-    """Returns the remedy that changes one of these nodes."""
+    """Returns the remedy of changing one of these nodes."""
     removable: bool = False
     """Whether removing placed pods may help."""
 
     @property
     def is_final(self) -> bool:
-        """Whether no known change helps."""
+        """Whether no known change would help."""
         return self.of_pod is None and self.of_node is None and not self.removable
 
 
 _REMOVABLE = frozenset({relations.NAME, spreading.NAME, ports.NAME})
 _OF_OTHERS = frozenset({relations.EXISTING, relations.EXISTING_FULL, selection.ENFORCED})
-"""Reasons that are not about a rule of the pod itself."""
+"""Reasons that do not concern a rule of the pod itself."""
 _BY_RULE = frozenset({selection.NAME, relations.NAME, spreading.NAME, ports.NAME})
 
 
 def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle]:
-    """Yield everything that keeps a pod from any node."""
+    """Yield everything that excludes a pod from any node."""
     pod_class = cluster.class_of(pod)
     rules = list(relaxations(pod.spec))
     for plugin in profile.filters:
@@ -134,7 +134,7 @@ def _failing(
 def _of_rules(
     cluster: Cluster, pod: Pod, plugin: Plugin, rules: list[Relaxation], failing: Mask
 ) -> Iterator[Obstacle]:
-    """Yield an obstacle for each rule, and one for what the filter refuses without any of them."""
+    """Yield an obstacle for each rule, and one for nodes refused regardless of the rules."""
     removable = plugin.name in _REMOVABLE
     covered = np.zeros_like(failing)
     for rule in rules:
@@ -146,7 +146,7 @@ def _of_rules(
     rest = failing
     if rules:
         bare = replace(pod, spec=apply_edits(pod.spec, [other.without for other in rules]))
-        # What the rules refuse only in combination cannot be blamed on one of them.
+        # Nodes refused only by a combination of rules cannot be blamed on one of them.
         rest = _failing(cluster, bare, plugin) | (failing & ~covered)
     yield Obstacle(rest, removable=removable)
 
@@ -222,7 +222,7 @@ def _of_taints(cluster: Cluster, pod: Pod) -> Iterator[Obstacle]:
 
 
 def _set_by_conditions(cluster: Cluster, taint: Taint, mask: Mask) -> Mask:
-    """Return which of some nodes have a taint because of their conditions."""
+    """Return which of the nodes in `mask` have a taint because of their conditions."""
     by_condition = np.zeros_like(mask)
     if cluster.config.taints_nodes and taint.key in CONDITION_KEYS:
         for slot in mask.nonzero()[0]:
@@ -250,29 +250,29 @@ def _taint_remedy(taint: Taint) -> Callable[[Node], Remedy]:
 
 
 class NodeKind(NamedTuple):
-    """Nodes that have the same obstacles."""
+    """Nodes with the same obstacles."""
 
     bits: int
-    """The obstacles, as the bits of a number."""
+    """The obstacles as a bit mask."""
     slot: int
-    """An example of these nodes."""
+    """The slot of an example node."""
     obstacles: tuple[Obstacle, ...]
 
 
 class PromisingNode(NamedTuple):
-    """A node that may take a pod once others leave."""
+    """A node that may accept a pod after other pods leave."""
 
     fewest: int
-    """A lower bound on the pods that have to leave."""
+    """A lower bound on the number of pods that must leave."""
     slot: int
 
 
 NEVER = 2**31
-"""More pods than a cluster can have."""
+"""A number that exceeds the pods of any cluster."""
 
 
 class ObstacleMap:
-    """The obstacles of a pod on the nodes of a cluster, at the time of creation."""
+    """A pod's obstacles on the nodes of a cluster, as of creation."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self._cluster = cluster
@@ -281,7 +281,7 @@ class ObstacleMap:
         self._obstacles: list[Obstacle] = []
         self._covered: dict[Key, int] = {}
         self.is_complete = True
-        """Whether all obstacles are distinguished."""
+        """Whether all obstacles and kinds of nodes were considered."""
         nodes = cluster.nodes
         self._bits: Ints = np.zeros(nodes.size, dtype=np.int64)
         hopeless = ~nodes.alive
@@ -303,7 +303,7 @@ class ObstacleMap:
         self._covered[remedy.key] = self._covered.get(remedy.key, 0) | bits
 
     def kinds(self, most: int) -> list[NodeKind]:
-        """Return up to `most` kinds of nodes, those with the fewest obstacles first."""
+        """Return up to `most` kinds of nodes, in ascending order of their number of obstacles."""
         kinds = [int(bits) for bits in np.unique(self._bits) if bits >= 0]
         kinds.sort(key=lambda bits: (bits.bit_count(), bits))
         self.is_complete &= len(kinds) <= most
@@ -315,7 +315,7 @@ class ObstacleMap:
         )
 
     def _example(self, bits: int) -> int:
-        """Return the node of a kind with the most room for what the pod requests too much of."""
+        """Return the node of a kind with the most room for the resources the pod cannot get."""
         slots: Ints = np.flatnonzero(self._bits == bits)
         resources = [
             obstacle.of_pod.resource for obstacle in self._of(bits) if obstacle.of_pod is not None
@@ -350,7 +350,7 @@ class ObstacleMap:
         return options
 
     def _request_remedy_at(self, resource: str, slot: int) -> Remedy:
-        """Return the remedy of lowering a request to what a node has left."""
+        """Return the remedy of lowering a request to the amount that a node has left."""
         left = int(self._free(resource)[slot])
         to = format_amount(resource, max(left, 0))
         change = LowerRequest(
@@ -362,7 +362,7 @@ class ObstacleMap:
         return Remedy(("LowerRequest", resource), of_pod=edit, change=change, resource=resource)
 
     def may_suffice(self, remedies: Sequence[Remedy], kinds: Sequence[NodeKind]) -> bool:
-        """Return whether these remedies remove all obstacles of some node."""
+        """Return whether these remedies remove all obstacles on some node."""
         of_pod, at = 0, dict[str, int]()
         for remedy in remedies:
             covered = self._covered.get(remedy.key, 0)
@@ -377,9 +377,9 @@ class ObstacleMap:
         return any(not kind.bits & ~of_pod for kind in kinds)
 
     def blocked_by_others(self) -> Ints:
-        """Return the slots of nodes that are large enough, and refuse the pod only due to others.
+        """Return the slots of large enough nodes that refuse the pod only because of others.
 
-        These others are pods on them or in their domains, or a cordon.
+        The others are pods on these nodes or in their domains, or a cordon.
         """
         of_others = -1 << len(self._obstacles)
         for index, obstacle in enumerate(self._obstacles):
@@ -391,7 +391,7 @@ class ObstacleMap:
         return np.flatnonzero(blocked)
 
     def count_without(self, remedies: Sequence[Remedy]) -> int:
-        """Count the nodes whose obstacles are all removed by remedies of the pod."""
+        """Count the nodes whose obstacles are all removed by remedies that change the pod."""
         covered = 0
         for remedy in remedies:
             covered |= self._covered.get(remedy.key, 0)
@@ -399,7 +399,7 @@ class ObstacleMap:
 
 
 def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> list[PromisingNode]:
-    """Return up to `most` nodes that may take a pod once few others leave, the fewest first."""
+    """Return up to `most` nodes that may accept a pod after few others leave, the fewest first."""
     fewest = fewest_victims(cluster, pod, profile_of(cluster, pod))
     slots = np.flatnonzero((fewest <= victims_max) & cluster.nodes.alive)
     chosen = slots[np.argsort(fewest[slots], kind="stable")][:most]
@@ -407,7 +407,7 @@ def promising_nodes(cluster: Cluster, pod: Pod, victims_max: int, most: int) -> 
 
 
 def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
-    """Return a lower bound on the pods that have to leave each node, shape (nodes,).
+    """Return a lower bound on the number of pods that must leave each node, shape (nodes,).
 
     It is `NEVER` where no removal helps. Filters without headrooms are ignored, and of several
     shortages only the worst counts.
@@ -429,7 +429,7 @@ def fewest_victims(cluster: Cluster, pod: Pod, profile: Profile) -> Ints:
 
 
 def _fewest_of(cluster: Cluster, resource: str, lacking: Ints) -> Ints:
-    """Return the least number of pods that free `lacking` of a resource, shape (nodes,)."""
+    """Return the minimum number of pods that free `lacking` of a resource, shape (nodes,)."""
     table = cluster.importance((resource,))
     slots = np.flatnonzero(lacking)
     greatest_first = -np.sort(-table.amounts(resource)[:, slots], axis=0)

@@ -1,4 +1,4 @@
-"""Relaxations: the required rules and requests that a pod could give up, by manifest path."""
+"""Relaxations: the required rules and requests that can be removed from a pod, by manifest path."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from service.model.pods.pod import (
 T = TypeVar("T")
 
 Edit = Callable[[PodSpec], PodSpec]
-"""Returns a spec without one of its parts."""
+"""Returns a changed copy of a spec."""
 
 _EXECUTIONS = {
     "requiredDuringSchedulingRequiredDuringExecution": (
@@ -43,11 +43,11 @@ class Relaxation(NamedTuple):
     path: str
     without: Edit
     label: tuple[str, str] | None = None
-    """The node label that satisfies the rule, if a single one does."""
+    """The node label that satisfies the rule, or None if no single label does."""
 
 
 def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
-    """Yield the required rules that a pod could give up."""
+    """Yield the required rules that can be removed from a pod."""
     for key, value in (spec.node_selector or {}).items():
         yield Relaxation(
             selection.NAME, f"spec.nodeSelector[{key}]", _without_selector(key), (key, value)
@@ -110,7 +110,7 @@ def _without_term(kind: str, field: str, term: object) -> Edit:
     def without(spec: PodSpec) -> PodSpec:
         affinity = spec.affinity or Affinity()
         terms = getattr(affinity, kind)
-        # Compared by identity, because other terms may already be removed.
+        # Compare by identity, because other terms may already be removed.
         kept = tuple(other for other in getattr(terms, field) or () if other is not term)
         return replace(
             spec, affinity=replace(affinity, **{kind: replace(terms, **{field: kept or None})})
@@ -149,9 +149,9 @@ def toleration_edit(toleration: Toleration) -> Edit:
 
 
 def request_edit(resource: str, text: str | None) -> Edit:
-    """Return an edit that sets a pod's request of a resource, or removes it (None).
+    """Return an edit that sets a pod's request of a resource, or removes it if `text` is None.
 
-    The first container requests all of it.
+    The first container then requests the whole amount.
     """
 
     def set_request(spec: PodSpec) -> PodSpec:

@@ -1,4 +1,4 @@
-"""The required rules of a pod, each with its place in the manifest or the configuration."""
+"""The required rules of a pod, each with its location in the manifest or the configuration."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -29,7 +29,7 @@ _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
 
 
 class Rule(NamedTuple):
-    """One required rule of a pod; `path` is its place in the manifest or the configuration."""
+    """One required rule of a pod; `path` is its location in the manifest or the configuration."""
 
     plugin: str
     path: str
@@ -56,7 +56,7 @@ RuledTerms: TypeAlias = tuple[tuple[Rule, AffinityTerm], ...]
 
 
 def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
-    """Yield each rule of a pod about its node's labels, separately."""
+    """Yield each rule of a pod about its node's labels."""
     if not rules.required.restricts:
         return
     if rules.required.selector:
@@ -77,7 +77,7 @@ def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, Required
 
 
 def affinity_rules(template: Template, *, per_term: bool) -> tuple[RuledTerms, RuledTerms]:
-    """Return the affinity terms that are required during execution, and the others."""
+    """Return the affinity terms that are required during execution, and those that are not."""
     affinity = template.spec.affinity
     if not template.affinity or not affinity or not affinity.pod_affinity:
         return (), ()
@@ -94,7 +94,7 @@ def affinity_rules(template: Template, *, per_term: bool) -> tuple[RuledTerms, R
 
 
 def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
-    """Yield each term of required affinity that exempts the first pod, with its rule."""
+    """Yield each required affinity term that exempts the first pod, with its rule."""
     affinity = template.spec.affinity
     if affinity and affinity.pod_affinity:
         _, ruled = affinity_rules(template, per_term=template.affinity_per_term)
@@ -104,7 +104,7 @@ def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
 
 
 def anti_affinity_rules(template: Template) -> RuledTerms:
-    """Return each term of required anti-affinity with its rule, in compilation order."""
+    """Return each required anti-affinity term with its rule, in compilation order."""
     affinity = template.spec.affinity
     if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
         return ()
@@ -116,7 +116,7 @@ def anti_affinity_rules(template: Template) -> RuledTerms:
 
 
 def owned_rules(pod_class: PodClass) -> Iterator[tuple[Rule, OwnedTerm]]:
-    """Yield the required anti-affinity of a class's pods, as it concerns other pods."""
+    """Yield the required anti-affinity of a class's pods, as the terms that other pods face."""
     template = pod_class.template
     forbidding = [term for term in template.owned if term.role is Role.FORBIDS]
     for (rule, _), term in zip(anti_affinity_rules(template), forbidding, strict=True):
@@ -124,7 +124,7 @@ def owned_rules(pod_class: PodClass) -> Iterator[tuple[Rule, OwnedTerm]]:
 
 
 def spread_rules(template: Template) -> Iterator[tuple[Rule, SpreadRule]]:
-    """Yield each hard topology spread constraint, of the pod itself or of the configuration."""
+    """Yield each hard topology spread constraint, set by the pod or by the configuration."""
     own = template.spec.topology_spread_constraints
     place = "spec.topologySpreadConstraints" if own else "defaultTopologySpreadConstraints"
     for spread in template.hard_spread:
@@ -134,7 +134,7 @@ def spread_rules(template: Template) -> Iterator[tuple[Rule, SpreadRule]]:
 def written_terms(
     affinity: PodAffinity,
 ) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...]]:
-    """Return the terms required during execution, then the others, in the order of templates."""
+    """Return the terms required during execution, then all others, in the order of templates."""
     return (
         affinity.required_during_scheduling_required_during_execution or (),
         affinity.required_during_scheduling_ignored_during_execution or (),
@@ -144,7 +144,7 @@ def written_terms(
 def terms_by_key(
     written: Sequence[PodAffinityTerm], compiled: Sequence[AffinityTerm]
 ) -> tuple[AffinityTerm, ...]:
-    """Return the compiled term of each written one; there is one per topology key."""
+    """Return the compiled term of each written term; there is one per topology key."""
     by_key = {term.counter.key.name: term for term in compiled}
     return tuple(by_key[term.topology_key] for term in written)
 

@@ -1,7 +1,7 @@
 """Finds violations: the required rules that placed pods break, and the other pods involved.
 
-This applies the filters' conditions to each placed pod on its node, as if the pod were not there
-yet. It reads counters: for each class of pods, each of its nodes, and each rule, it looks up the
+The filters' conditions are applied to each placed pod on its node, as if the pod were not placed
+yet. This reads counters: for each class of pods, each of its nodes, and each rule, it looks up the
 count of the node's domain, and subtracts the pod itself if the rule counts it.
 """
 
@@ -44,21 +44,23 @@ from service.model.core.primitives import ObjectName
 from service.model.pods.pod import Pod
 
 AT_ONCE_MIN = 16
-"""Fewer nodes of a class are judged one by one, and so are fewer classes of a template."""
+"""The minimum number of a class's nodes, or of a template's classes, that are judged all at once.
+"""
 
 
 class DomainPods(NamedTuple):
-    """The pods in one domain that a term of anti-affinity matches."""
+    """The pods in one domain that match an anti-affinity term."""
 
     matcher: MatcherEntry
     key: TopologyKey
     domain: int
     max_per_domain: int | None = None
-    """How many of them the term allows; None allows only the pod that has the term."""
+    """The number of matching pods that the term allows; None allows only the pod that has the term.
+    """
 
 
 CompetingPods = frozenset[tuple[MatcherEntry, TopologyKey]]
-"""All pods that match one of the matchers, on nodes that have the key paired with it."""
+"""All pods that match any of the matchers, on nodes that have the key paired with it."""
 
 
 class Breach(NamedTuple):
@@ -69,35 +71,35 @@ class Breach(NamedTuple):
     skew: int | None = None
     domain_pods: DomainPods | None = None
     competing_pods: CompetingPods | None = None
-    """The pods without which a rule of affinity would hold, since its owner would be the first pod;
-    None if removing them would not help."""
+    """The pods whose removal would fix a broken affinity rule, because its owner would be the first
+    pod, or None if removing pods would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A placed pod with a rule that it breaks."""
+    """A placed pod, and how it breaks a rule."""
 
     pod: Pod
     breach: Breach
 
 
 class _Test(Protocol):
-    """Rules of one class that are judged together."""
+    """A check of rules of one class that are judged together."""
 
     def breaches(self, slot: int) -> Iterator[Breach]:
-        """Yield what a pod of the class breaks on that node."""
+        """Yield the breaches of a pod of the class on a node."""
         ...
 
     def suspects(self, slots: Ints) -> Mask:
-        """Return a mask over `slots` of the nodes on which something may be broken.
+        """Return a mask over `slots` of the nodes where a rule may be broken.
 
-        It judges all nodes at once; `breaches` then decides for each of them.
+        All nodes are judged at once; `breaches` then decides for each of them.
         """
         ...
 
 
 class Inspection:
-    """One inspection of placed pods; what several pods have in common is computed once.
+    """An inspection of placed pods that shares computations between similar pods.
 
     It is valid as long as the cluster does not change.
     """
@@ -111,9 +113,10 @@ class Inspection:
         self._domain_pods: dict[DomainPods, list[tuple[Pod, PodClass]]] = {}
 
     def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
-        """Return the classes of which some pod may break a rule, in the given order.
+        """Return the classes with pods that may break a rule, in the given order.
 
-        All nodes of the classes of one template are judged at once; `of` determines what is broken.
+        All nodes of the classes of one template are judged at once; `of` then yields the
+        violations.
         """
         listed = tuple(classes)
         by_template: defaultdict[Template, list[PodClass]] = defaultdict(list)
@@ -175,7 +178,7 @@ class Inspection:
             yield Violation(pod, applicable)
 
     def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
-        """Return the nodes of a class that have to be judged one by one."""
+        """Return the nodes of a class that must be judged one by one."""
         if len(pod_class.nodes) < AT_ONCE_MIN:
             return pod_class.nodes
         slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
@@ -195,7 +198,7 @@ class Inspection:
     def _applicable(
         self, pod: Pod, pod_class: PodClass, slot: int, broken: list[Breach]
     ) -> list[Breach]:
-        """Return the breaches of a pod, without those of terms that exempt it."""
+        """Return a pod's breaches, excluding those of terms that exempt it."""
         siblings = pod_class.template.siblings
         if siblings is None or not broken or not self._is_exempt(pod, siblings.matcher):
             return broken
@@ -205,7 +208,7 @@ class Inspection:
         return [*others, *(breach for breach in test.breaches(slot) if breach not in others)]
 
     def _is_exempt(self, pod: Pod, siblings: MatcherEntry) -> bool:
-        """Return whether a pod is exempt: the oldest sibling that breaks an exemptible term."""
+        """Return whether a pod is exempt, as the oldest sibling that breaks an exemptible term."""
         if siblings not in self._exempt:
             breaking = (
                 sibling
@@ -220,7 +223,7 @@ class Inspection:
         return exempt is not None and key_of(exempt) == key_of(pod)
 
     def _breaking_pods(self, pod_class: PodClass) -> Iterator[Pod]:
-        """Yield the pods of a class that break affinity required only for scheduling."""
+        """Yield the pods of a class that break affinity terms required only during scheduling."""
         rules = self._template_rules(pod_class.template)
         test = _AffinityTest(pod_class, rules.during_execution, rules.ignored)
         for slot in pod_class.nodes:
@@ -264,7 +267,7 @@ class Inspection:
         rules = self._rules.get(template)
         if rules is None:
             rules = self._rules_of(template)
-            # If every pod has a template of its own, caching the rules costs more than it saves.
+            # If every pod has its own template, caching the rules costs more than it saves.
             if template.classes > 1:
                 self._rules[template] = rules
         return rules
@@ -281,7 +284,7 @@ class Inspection:
         return tests
 
     def _rules_of(self, template: Template) -> "_TemplateRules":
-        """Return the rules that the pods' profile filters by; for unknown profiles, all rules."""
+        """Return the rules that the pods' profile filters by, or all if it is unknown."""
         profile = self._cluster.profiles.get(template.spec.scheduler_name)
 
         def counts(plugin: str) -> bool:
@@ -353,7 +356,7 @@ class _NodeTest:
 
 
 def _with_matches(rules: RuledTerms) -> RuledTerms:
-    """Omit terms that match no pod at all: no placement can break them."""
+    """Omit terms that match no pod at all, because no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
 
@@ -362,7 +365,7 @@ def _is_of_affinity(breach: Breach, ruled: RuledTerms) -> bool:
 
 
 def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
-    """Return the test for pods of the class to which terms with `firstPodExempt` do not apply."""
+    """Return the test for pods of a class that are exempt from `firstPodExempt` terms."""
     template = pod_class.template
     affinity = template.spec.affinity and template.spec.affinity.pod_affinity
     assert affinity, "only such pods have siblings"
@@ -380,11 +383,11 @@ def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
 
 
 class _AffinityTest:
-    """Judges the required affinity of one class.
+    """A check of the required affinity of one class.
 
-    Terms that are required during execution are judged among themselves. The others are judged
-    together with these, as at scheduling. If each of the two lists holds by itself, but no pod
-    matches both, the breach is one of the others.
+    Terms that are required during execution are judged among themselves. The other terms are judged
+    together with these, as during scheduling. If each of the two groups holds by itself, but no pod
+    matches both, the breach is attributed to the other terms.
     """
 
     def __init__(
@@ -420,7 +423,7 @@ class _AffinityTest:
             yield from self._breaches_of(self._ignored, [term for _, term in self._ignored])
 
     def _competing_pods(self, rule: Rule, slot: int) -> CompetingPods | None:
-        """Return the pods without which the pod would be the first match of a requirement."""
+        """Return the pods whose removal makes the pod a requirement's first match, or None."""
         per_term = self._class.template.affinity_per_term
         terms = (
             [term for other, term in self._during_execution if other is rule]
@@ -433,7 +436,7 @@ class _AffinityTest:
         return frozenset((term.matcher, term.counter.key) for term in terms)
 
     def suspects(self, slots: Ints) -> Mask:
-        """Return a mask of the nodes where no other pod matches some term.
+        """Return a mask of the nodes where some term matches no other pod.
 
         The first-pod rule may still allow that; `breaches` decides.
         """
@@ -451,7 +454,7 @@ class _AffinityTest:
 def unmet_terms(
     pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
 ) -> Sequence[AffinityTerm]:
-    """Return the terms that no other pod satisfies for a pod of the class on that node."""
+    """Return the terms that no other pod satisfies for a pod of a class on a node."""
     if pod_class.template.affinity_per_term:
         return [unmet for term in terms for unmet in _unmet_together(pod_class, (term,), slot)]
     return _unmet_together(pod_class, terms, slot)
@@ -460,10 +463,10 @@ def unmet_terms(
 def _unmet_together(
     pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
 ) -> Sequence[AffinityTerm]:
-    """Return the unmet ones of terms that form one requirement.
+    """Return the unmet terms of a group that forms one requirement.
 
-    The first-pod rule: as long as no other pod in the cluster matches, a pod that matches all terms
-    itself only needs a node with the topology keys.
+    By the first-pod rule, if no other pod in the cluster matches, a pod that itself matches all
+    terms only needs a node with the topology keys.
     """
     others, unmet = False, []
     for term in terms:
@@ -507,7 +510,7 @@ class _AntiAffinityTest:
 def _lonely(
     terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
 ) -> Mask:
-    """Return a mask of `slots` whose domain holds no other pod that matches some term.
+    """Return a mask of `slots` in whose domain some term matches no other pod.
 
     `itself` returns whether a term matches the judged pod.
     """
@@ -532,7 +535,7 @@ def _crowded(
 
 
 def _allowed_pods(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
-    """Return how many matching pods a term allows: the pod itself, or `maxPerDomain`."""
+    """Return the number of matching pods that a term allows: the pod itself, or `maxPerDomain`."""
     return itself if term.max_per_domain is None else term.max_per_domain
 
 
@@ -540,7 +543,7 @@ def _allowed_pods(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
 
 
 class _Level(NamedTuple):
-    """The least count over the included domains of a constraint; 0 if there are too few domains."""
+    """The lowest count over a constraint's included domains, or 0 if there are too few domains."""
 
     least: int
     enough_domains: bool
@@ -581,7 +584,7 @@ class _SpreadTest:
         return np.ones(len(slots), dtype=np.bool_)
 
     def _skew(self, ruled: _RuledSpread, slot: int, *, itself: bool) -> int:
-        """Compute the skew as if the pod were not placed yet: without it, then with it."""
+        """Compute the skew as if the pod were being placed: without it, then with it."""
         spread, least = ruled.spread, ruled.level.least
         if spread.counter is None:
             return itself - least

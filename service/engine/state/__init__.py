@@ -1,1 +1,1 @@
-"""The engine's state: columns of nodes, classes of pods, and counters of pods' relations."""
+"""The engine's state: node columns, pod classes, and counters of relations between pods."""

@@ -1,1 +1,1 @@
-"""The devices of a cluster, the claims to them, and the search for devices that satisfy claims."""
+"""The devices of a cluster, the claims to them, and the search for allocations."""

@@ -32,11 +32,12 @@ from service.model.devices.device import (
 )
 
 VERDICTS_MAX = 64
-"""The number of distinct sets of claims whose verdicts are cached; the oldest are dropped."""
+"""The maximum number of distinct sets of claims with cached verdicts; the least recently used is
+dropped."""
 VERDICTS_BYTES, REASON_BYTES = 1_024, 224
-"""The approximate sizes of verdicts, and of each of their reasons."""
+"""The approximate sizes in bytes of a set of verdicts, and of each reason in it."""
 TOUCHED_MAX = 4_096
-"""After this many changes of single nodes, all nodes are evaluated again."""
+"""The number of changes of single nodes after which all nodes are evaluated again."""
 SliceNames = tuple[str, ...]
 """The names of ResourceSlices, sorted."""
 K = TypeVar("K")
@@ -56,18 +57,19 @@ class NodeVerdicts:
         self.reasons: dict[int, str] = {}
         """The reason for each failing node, by slot."""
         self.position = -1
-        """The number of logged changes when the nodes were evaluated; -1 if they never were."""
+        """The number of logged changes at the last evaluation of the nodes, or -1 before the first.
+        """
         self.turn = -1
-        """The decision in which the nodes were last evaluated."""
+        """The number of the decision that last evaluated the nodes."""
         self.unanswered: set[int] = set()
-        """The slots for which selectors are still being evaluated."""
+        """The slots with selectors that are still being evaluated."""
 
 
 class DeviceTable:
-    """The device objects of a cluster by name, and what is derived from them.
+    """The device objects of a cluster by name, and data derived from them.
 
-    Which devices are in use is read from the claims they are allocated to. The cluster puts and
-    removes objects, and undoes that.
+    Devices in use are derived from the allocated claims. The cluster adds and removes objects, and
+    undoes these changes.
     """
 
     def __init__(self, nodes: NodeTable, steps_max: int) -> None:
@@ -80,38 +82,38 @@ class DeviceTable:
         self.templates: dict[ObjectName, ResourceClaimTemplate] = {}
         self._slices: dict[str, ResourceSlice] = {}
         self._by_node: dict[str, dict[str, None]] = {}
-        """By node, the slices that only this node reaches."""
+        """The slices that only one node can access, by node name."""
         self._wide: dict[str, None] = {}
-        """The slices that several nodes may reach."""
+        """The slices that several nodes may be able to access."""
         self._by_pool: dict[PoolID, dict[str, None]] = {}
         self.in_use: dict[DeviceID, int] = {}
-        """The number of claims that each device is allocated to: more than one only if a client
-        reports it."""
+        """The number of claims that each device is allocated to; it exceeds one only if a client
+        reports so."""
         self.sets = NodeSets(nodes)
         self._reached: dict[int, SliceNames] = {}
-        """By slot, the slices that the node reaches, computed on demand."""
+        """The slices that each node can access, by slot, computed on demand."""
         self._pools: dict[SliceNames, tuple[DevicePool, ...]] = {}
-        """The pools of the slices that a node reaches."""
+        """The pools of each set of accessible slices."""
         self._touched: list[int] = []
-        """The slots whose verdicts may have changed, newest last."""
+        """The slots whose verdicts may have changed, oldest first."""
         self._forgotten = 0
         """The number of entries dropped from the start of `_touched`."""
         self._verdicts: OrderedDict[tuple[DeviceClaimSpec, ...], NodeVerdicts] = OrderedDict()
         self._asked: dict[object, dict[tuple[DeviceClaimSpec, ...], None]] = {}
-        """By user, the sets of claims whose verdicts it requested."""
+        """The sets of claims whose verdicts each user requested."""
 
     # Allocation
 
     def nodes_of(self, selector: NodeSelector) -> NodeSet:
-        """Return the nodes that a claim's devices can be used on."""
+        """Return the nodes on which a claim's devices can be used."""
         return self.sets.of_affinity(selector, msgspec.json.encode(selector))
 
     def verdicts(self, wanted: tuple[WantedClaim, ...], user: object) -> NodeVerdicts:
-        """Return on which nodes claims can be allocated; their device classes have to exist.
+        """Return the verdicts on where claims can be allocated; their device classes must exist.
 
-        Verdicts are cached until all their users are released (`release_user`), or until they are
-        the oldest. Since claims with equal specs share verdicts, reasons contain placeholders for
-        the names of claims (`with_placeholders`).
+        Verdicts are cached until all their users are released (`release_user`) or they are the
+        least recently used. Since claims with equal specs share verdicts, reasons contain
+        placeholders for the names of claims (`with_placeholders`).
         """
         key = tuple([claim.spec for claim in wanted])
         verdicts = self._verdicts.get(key)
@@ -133,7 +135,7 @@ class DeviceTable:
             yield VERDICTS_BYTES + int(verdict.failing.nbytes) + REASON_BYTES * len(verdict.reasons)
 
     def release_user(self, user: object) -> None:
-        """Drop the verdicts that no other user has requested."""
+        """Release a user's verdicts, and drop those that no other user has requested."""
         for key in self._asked.pop(user, ()):
             verdicts = self._verdicts.get(key)
             if verdicts is not None:
@@ -142,7 +144,7 @@ class DeviceTable:
                     del self._verdicts[key]
 
     def find(self, wanted: tuple[WantedClaim, ...], slot: int) -> list[tuple[Grant, ...]]:
-        """Return the devices that each claim gets on a node, in the order of the claims.
+        """Return the devices to allocate to each claim on a node, in the order of the claims.
 
         Raises:
             NoAllocation: not all claims can be satisfied.
@@ -203,7 +205,7 @@ class DeviceTable:
         ).run()
 
     def _reached_at(self, slot: int) -> SliceNames:
-        """Return the slices that a node reaches."""
+        """Return the slices that a node can access."""
         reached = self._reached.get(slot)
         if reached is None:
             node = self.nodes.nodes[slot]
@@ -219,7 +221,7 @@ class DeviceTable:
         return pools
 
     def _gather(self, names: SliceNames) -> Iterator[DevicePool]:
-        """Yield the pools of some slices, by driver and name."""
+        """Yield the pools of the named slices, ordered by driver and name."""
         reached: dict[PoolID, list[ResourceSlice]] = {}
         for name in names:
             resource_slice = self._slices[name]
@@ -231,7 +233,7 @@ class DeviceTable:
                 yield pool
 
     def _reaches(self, name: str, slot: int) -> bool:
-        """Return whether a node reaches a readable slice that does not belong to another node."""
+        """Return whether a node can access a slice that is readable and not another node's."""
         resource_slice = self._slices[name]
         if not resource_slice.is_known:
             return False
@@ -352,7 +354,7 @@ class DeviceTable:
     # Digests
 
     def objects(self) -> Iterator[DeviceObject]:
-        """Yield all objects, kind by kind in the order of their names."""
+        """Yield all objects by kind, ordered by name."""
         kinds: tuple[Mapping[Any, DeviceObject], ...] = (
             self.claims,
             self.classes,
@@ -365,12 +367,12 @@ class DeviceTable:
 
 
 def with_placeholders(wanted: Iterable[WantedClaim]) -> tuple[WantedClaim, ...]:
-    """Return claims named by their position alone; `with_names` puts the names into a text."""
+    """Return claims named only by their position; `with_names` restores the names in a text."""
     return tuple([WantedClaim(f"<{n}>", claim.spec) for n, claim in enumerate(wanted)])
 
 
 def with_names(text: str, wanted: Iterable[WantedClaim]) -> str:
-    """Replace the placeholders of claims in a reason by their names."""
+    """Replace the placeholders in a reason with the names of the claims."""
     for number, claim in enumerate(wanted):
         text = text.replace(f"claim <{number}>", f"claim {claim.name}")
     return text
@@ -379,7 +381,7 @@ def with_names(text: str, wanted: Iterable[WantedClaim]) -> str:
 def with_allocation(
     claim: ResourceClaim, grants: Iterable[Grant], selector: NodeSelector | None
 ) -> ResourceClaim:
-    """Return a claim with devices allocated, and one more consumer."""
+    """Return a claim with the granted devices allocated and one more consumer."""
     devices = tuple([grant.device for grant in grants if not grant.admin_access])
     return replace(
         claim,

@@ -22,15 +22,15 @@ class DeviceUse(NamedTuple):
     pod_claim: str
     """The name of the claim in the pod's spec."""
     claim: str | None
-    """The name of the claim, or None if it is still to be created from `template`."""
+    """The name of the claim, or None if it is yet to be created from `template`."""
     template: str | None = None
-    """The name of the template, if the claim is created for the pod."""
+    """The name of the template if the claim is created for the pod, or None."""
 
 
 def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
     """Return the claims that a pod uses, without duplicates, in the order of its spec.
 
-    A template for which the pod's status states that no claim is needed is omitted.
+    Templates that need no claim according to the pod's status are omitted.
     """
     made = dict(pod.device_claims)
     uses: dict[str | DeviceUse, DeviceUse] = {}
@@ -46,7 +46,7 @@ def uses_of(pod: Pod) -> tuple[DeviceUse, ...]:
 
 
 class PodDevices:
-    """The device claims of a class's pods, as scheduling reads them."""
+    """The device claims of a class's pods, in the form that scheduling reads."""
 
     __slots__ = ("namespace", "pod_name", "pod_uid", "table", "uses")
 
@@ -56,14 +56,14 @@ class PodDevices:
         self.uses = uses_of(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
-        """Name and uid apply to all pods of the class if a claim was created for the pod."""
+        """The name and uid apply to all pods of the class if a claim was created for the pod."""
 
     def key_of(self, name: str) -> ObjectName:
         """Return the key of a claim in the pods' namespace."""
         return self.namespace, name
 
     def rejection(self) -> str | None:
-        """Return the reason to reject the pods on every node, or None."""
+        """Return the reason for rejecting the pods on every node, or None."""
         for use in self.uses:
             reason = self._unusable(use)
             if reason is not None:
@@ -80,16 +80,16 @@ class PodDevices:
         return None
 
     def allocated_claims(self) -> list[ResourceClaim]:
-        """Return the claims whose devices are allocated."""
+        """Return the claims with allocated devices."""
         claims = [self._claim(use) for use in self.uses]
         return [claim for claim in claims if claim is not None and claim.is_allocated]
 
     def unallocated_uses(self) -> list[DeviceUse]:
-        """Return the uses of claims without devices; the pods must not be rejected."""
+        """Return the uses of claims without allocated devices; the pods must not be rejected."""
         return [use for use in self.uses if not self._is_allocated(use)]
 
     def wanted(self) -> tuple[WantedClaim, ...]:
-        """Return what the unallocated claims request."""
+        """Return the requests of the unallocated claims."""
         return tuple(
             [
                 WantedClaim(f"{self.namespace}/{use.claim or use.template}", self._spec(use))
@@ -98,7 +98,7 @@ class PodDevices:
         )
 
     def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
-        """Return on which nodes these claims can be allocated."""
+        """Return the verdicts on where these claims can be allocated."""
         return self.table.verdicts(wanted, self)
 
     def _claim(self, use: DeviceUse) -> ResourceClaim | None:

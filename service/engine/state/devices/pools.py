@@ -1,4 +1,4 @@
-"""The pools of devices that a node reaches, gathered as Kubernetes' scheduler does."""
+"""The device pools that a node can access, gathered as in Kubernetes' scheduler."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 from service.model.devices.device import Device, DeviceID, ResourceSlice
 
 PoolID = tuple[str, str]
-"""Driver and name of a pool."""
+"""The driver and name of a pool."""
 
 
 class OfferedDevice(NamedTuple):
-    """A device of a pool, with the slice that states which nodes reach it."""
+    """A device of a pool, with the slice that determines which nodes can access it."""
 
     id: DeviceID
     device: Device
@@ -18,11 +18,11 @@ class OfferedDevice(NamedTuple):
 
 
 class DevicePool(NamedTuple):
-    """The part of a pool that one node reaches."""
+    """The part of a pool that one node can access."""
 
     id: PoolID
     devices: tuple[OfferedDevice, ...] = ()
-    """The devices in the order of the slices' names; empty if the pool cannot be used."""
+    """The devices, ordered by slice name; empty if the pool cannot be used."""
     is_incomplete: bool = False
     """Whether slices are missing."""
     is_invalid: bool = False
@@ -32,10 +32,10 @@ class DevicePool(NamedTuple):
 def gather_pool(
     reached: Iterable[ResourceSlice], others: Sequence[ResourceSlice]
 ) -> DevicePool | None:
-    """Return what a node reaches of a pool, or None if the pool is being replaced.
+    """Return the part of a pool that a node can access, or None if the pool is being replaced.
 
-    Only the newest generation counts. If the pool has a newer generation that the node does not
-    reach, it is being replaced.
+    Only the newest generation counts. A pool is being replaced if it has a newer generation that
+    the node cannot access.
 
     Args:
         reached: the slices of the pool that the node reaches.

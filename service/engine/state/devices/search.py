@@ -1,9 +1,9 @@
 """The search for devices that satisfy all claims of a pod on one node.
 
-Claims, their requests, and the devices of each are tried in order with backtracking, as in
-Kubernetes. Two things prune branches that can only fail again: the devices of one request are taken
-in ascending order, and of devices that no request or constraint of the pod distinguishes, only the
-first is tried.
+Claims, their requests, and the devices for each request are tried in order with backtracking, as in
+Kubernetes. Two rules prune branches that would fail again: the devices of one request are chosen in
+ascending order, and only the first of several devices that the pod's requests and constraints do
+not distinguish is tried.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -31,28 +31,28 @@ UPDATED = (
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
 UNANSWERED = "selectors of the claims are being evaluated"
-"""Only reported by decisions that are repeated as soon as the selectors are evaluated."""
+"""Reported only by decisions that are repeated once the selectors have been evaluated."""
 UNDECIDED = "{}: selector #{}: CEL runtime error: {}"
-"""Kubernetes also names the pool or device; without them, nodes share the reason."""
+"""Unlike Kubernetes, omits the pool and device, so that nodes share the reason."""
 DEVICES_AT_ONCE_MAX = 256
-"""How many devices all new claims of one pod may get at once."""
+"""The maximum number of devices allocated to all new claims of one pod at once."""
 TOO_MANY_AT_ONCE = "pod claims {} devices at once, of which at most {} are allocated"
 
 
 class WantedClaim(NamedTuple):
-    """A claim whose devices are not allocated yet."""
+    """A claim without allocated devices."""
 
     name: str
-    """Namespace and name of the claim, as messages show it."""
+    """The namespace and name of the claim, as shown in messages."""
     spec: DeviceClaimSpec
 
 
 class NoAllocation(Exception):  # noqa: N818 - an answer, not an error
-    """No allocation exists on the node, or none was found in time; the message is the reason."""
+    """Raised if a node has no allocation, or none was found in time; the message is the reason."""
 
 
 class _Unanswered(Exception):  # noqa: N818 - control flow that ends the search
-    """A selector's verdict on a device is not known yet."""
+    """Raised if a selector's verdict on a device is not known yet."""
 
 
 class _Selector(NamedTuple):
@@ -64,7 +64,7 @@ class _Selector(NamedTuple):
 
 
 class _Need:
-    """A request with what it requires on the node."""
+    """A request, with its selectors and the devices that it needs."""
 
     __slots__ = ("admin", "all_devices", "claim", "count", "request", "selectors")
 
@@ -85,7 +85,7 @@ class _Need:
 
 
 class _MatchConstraint:
-    """A constraint of a claim, with the value shared by the devices taken so far."""
+    """A match constraint of a claim, with the value shared by the devices chosen so far."""
 
     __slots__ = ("constraint", "devices", "value")
 
@@ -95,21 +95,21 @@ class _MatchConstraint:
         self.devices = 0
 
     def allows(self, need: _Need, device: OfferedDevice) -> bool:
-        """Return whether a device can be taken in addition."""
+        """Return whether a device can be chosen in addition to those chosen so far."""
         if not self.constraint.concerns(need.request):
             return True
         value = device.device.attributes.get(self.constraint.attribute)
         return value is not None and (not self.devices or value == self.value)
 
     def count(self, need: _Need, device: OfferedDevice, devices: int) -> None:
-        """Record that a device is taken (1) or returned (-1)."""
+        """Record that a device was chosen (`devices` = 1) or returned (`devices` = -1)."""
         if self.constraint.concerns(need.request):
             self.value = device.device.attributes.get(self.constraint.attribute)
             self.devices += devices
 
 
 class DeviceSearch:
-    """One search, for one pod on one node."""
+    """A search for devices for one pod on one node."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class DeviceSearch:
         steps_max: int,
         questions: OpenQuestions,
     ) -> None:
-        """Take the devices that other claims hold as `in_use`; all device classes have to exist."""
+        """Prepare a search; `in_use` holds other claims' devices; all classes must exist."""
         self._questions = questions
         self._pools = pools
         self._claims = claims
@@ -138,7 +138,7 @@ class DeviceSearch:
             list(map(_MatchConstraint, claim.spec.constraints)) for claim in claims
         ]
         self._taken: dict[DeviceID, list[int]] = {}
-        """By device, the claims that it is taken for in this search."""
+        """The claims that each device is chosen for in this search."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
@@ -177,7 +177,7 @@ class DeviceSearch:
             raise NoAllocation(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
 
     def _determine(self, need: _Need) -> None:
-        """Determine the devices of a request for all that match."""
+        """Determine the devices of a request for all matching devices."""
         name, request = self._claims[need.claim].name, need.request.name
         for pool in self._pools:
             if pool.is_incomplete:
@@ -192,7 +192,7 @@ class DeviceSearch:
     # The search
 
     def _satisfy_from(self, claim: int, request: int) -> bool:
-        """Satisfy this request and all that follow."""
+        """Satisfy a request and all requests that follow it."""
         while claim < len(self._claims) and request == len(self._needs[claim]):
             claim, request = claim + 1, 0
         if claim == len(self._claims):
@@ -203,7 +203,7 @@ class DeviceSearch:
         return False
 
     def _satisfy(self, need: _Need, request: int) -> bool:
-        """Satisfy one alternative of a request, and all requests that follow."""
+        """Satisfy one alternative of a request and all requests that follow."""
         if len(self._results[need.claim]) + need.count > RESULTS_MAX:
             return False
         if need.all_devices is None:
@@ -227,7 +227,7 @@ class DeviceSearch:
         return False
 
     def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
-        """Take `missing` more devices from index `start` on, and satisfy all later requests."""
+        """Choose `missing` more devices from index `start`, and satisfy all later requests."""
         if not missing:
             return self._satisfy_from(need.claim, request + 1)
         self._step()
@@ -293,7 +293,7 @@ class DeviceSearch:
         return verdict
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:
-        """Return whether a device is selected, or a text why that is undecidable."""
+        """Return whether a device is selected, or the reason that this is undecidable."""
         if device.device.has_conditions:
             return False
         key = (id(need), device.id)
@@ -314,7 +314,7 @@ class DeviceSearch:
         return True
 
     def _ask_all(self) -> None:
-        """Record all questions about the devices at once, so that they are answered together."""
+        """Record all open questions about the devices, so that they are answered together."""
         needs = [need for claim in self._needs for alternatives in claim for need in alternatives]
         for device in self._offered:
             if device.device.has_conditions:
@@ -325,7 +325,7 @@ class DeviceSearch:
                 self._questions.selects(text, device.device)
 
     def _signature(self, device: OfferedDevice) -> Hashable:
-        """Return a key that is equal for devices this search cannot distinguish at the moment."""
+        """Return a key that is equal for devices that this search cannot currently distinguish."""
         verdicts = [
             self._verdict(need, device)
             for claim in self._needs

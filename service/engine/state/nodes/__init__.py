@@ -1,1 +1,1 @@
-"""Columns of node data, compiled node selectors and taints, and pod counts per topology domain."""
+"""Node columns, compiled node selectors and taints, and pod counts per topology domain."""

@@ -18,7 +18,7 @@ ALL = slice(None)
 
 
 def at(values: npt.NDArray[T_co], rows: Rows) -> npt.NDArray[T_co]:
-    """Return `values` at `rows`, shape (rows,); for a slice, a view of all values.
+    """Return `values` at `rows`, shape (rows,), or a view of all values if `rows` is a slice.
 
     `take` is faster than fancy indexing.
     """
@@ -26,7 +26,7 @@ def at(values: npt.NDArray[T_co], rows: Rows) -> npt.NDArray[T_co]:
 
 
 class Column:
-    """One value per slot. `values` is a view of the used part; writes go through it.
+    """One value per slot; `values` is a writable view of the used slots.
 
     `cells` is the same memory, including the unused slots, for access to single slots: it yields
     plain integers, which are several times faster than NumPy scalars.
@@ -77,7 +77,7 @@ class Interner(Generic[T]):
         return new
 
     def release(self, value: T) -> None:
-        """Forget a value that is no longer referenced, and free its integer."""
+        """Release a value that is no longer referenced, and free its integer."""
         old = self.ids.pop(value)
         self.values[old] = None
         self._free.append(old)

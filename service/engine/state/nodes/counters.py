@@ -1,12 +1,12 @@
 """Counts of pods per topology domain, and node values derived from them.
 
-A counter belongs to one topology key. `add(slot, ±k)` records that pods it counts arrived or left,
-so nothing is ever recounted. Which pods it counts is decided once for each class
+A counter belongs to one topology key. `add(slot, ±k)` records the addition or removal of counted
+pods, so nothing is ever recounted. Which pods a counter counts is decided once for each class
 (`service.engine.state.pods.classes`).
 
 A view holds one value per node, derived from the counts of the node's domain, and is repaired as
 the counts change. Views serve topology keys with many domains (mostly the hostname), where
-computing all nodes again would dominate the cost of a placement. The least recently used views are
+recomputing all nodes would dominate the cost of a placement. The least recently used views are
 evicted.
 """
 
@@ -23,21 +23,21 @@ from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.topology import NO_DOMAIN, TopologyKey
 
 CHANGE_LOG_MAX = 256
-"""How many changes of a counter are logged."""
+"""The number of changes that a counter logs."""
 REPAIRS_MAX = 64
-"""If more domains than this have changed, recomputing all nodes is cheaper."""
+"""The number of changed domains above which recomputing all nodes is cheaper."""
 VIEWS_BYTES_MAX = 64 * 1024 * 1024
 VIEW_OVERHEAD_BYTES = 1_024
-"""The size of a view without its values."""
+"""The size of a view in bytes without its values."""
 _NO_COUNTS: Ints = np.zeros(1, dtype=np.int64)
-"""The counts shared by all counters that never counted a pod; the first pod allocates an own
-array."""
+"""The counts shared by all counters that have never counted a pod; the first pod allocates a
+counter's own array."""
 
 
 class DirtyLog:
-    """The slots (or domains) that changed, in order, so that a cache repairs only what it missed.
+    """A log of changed slots or domains, so that a cache repairs only what it missed.
 
-    Old entries are dropped. A reader that needs them gets None from `since`, and has to rebuild.
+    Old entries are dropped. A reader that needs them gets None from `since`, and must rebuild.
     """
 
     __slots__ = ("_entries", "_limit", "_start", "position")
@@ -47,7 +47,7 @@ class DirtyLog:
         self._start = 0
         self._limit = limit
         self.position = 0
-        """How many slots were ever appended."""
+        """The number of slots ever appended."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -61,7 +61,7 @@ class DirtyLog:
             self._start += half
 
     def since(self, position: int) -> list[int] | None:
-        """Return the slots from `position` on, or None if they were dropped."""
+        """Return the slots logged since `position`, or None if some were dropped."""
         if position < self._start:
             return None
         return self._entries[position - self._start :]
@@ -77,10 +77,9 @@ class DomainCounter:
         self.total = 0
         """The number of pods on nodes that have the key."""
         self.users = 0
-        """How many rules of templates read the counter; 0 for one that is part of another
-        structure."""
+        """The number of template rules that read the counter; 0 for a part of another structure."""
         self.is_dropped = False
-        """Whether the counter is unused, so that it no longer tracks pods."""
+        """Whether the counter was dropped as unused, so that it no longer tracks pods."""
         self._keep(_NO_COUNTS)
         self._changed_domains: DirtyLog | None = None
 
@@ -98,16 +97,16 @@ class DomainCounter:
             self._changed_domains.append(domain)
 
     def change_log(self) -> DirtyLog:
-        """Return the log of domains whose count changed; logging starts with the first call."""
+        """Return the log of domains with changed counts; logging starts with the first call."""
         if self._changed_domains is None:
             self._changed_domains = DirtyLog(CHANGE_LOG_MAX)
         return self._changed_domains
 
     @property
     def counts(self) -> Ints:
-        """The counts by domain, shape (capacity + 1,), int64, read-only.
+        """The count of each domain, shape (capacity + 1,), int64, read-only.
 
-        The last entry is always 0: index -1 reads it, for nodes without the key.
+        The last entry is always 0, and is read by index -1 for nodes without the key.
         """
         if len(self._counts) <= self.key.capacity:
             if not self.total:
@@ -117,24 +116,24 @@ class DomainCounter:
 
     @property
     def is_viewed(self) -> bool:
-        """Whether any view was ever made of the counter."""
+        """Whether any view of the counter was ever created."""
         return self._changed_domains is not None
 
     @property
     def size_in_bytes(self) -> int:
-        """The size of the counts once they are allocated."""
+        """The size in bytes of the counts once allocated."""
         return 8 * (self.key.capacity + 1)
 
     def in_domain(self, domain: int) -> int:
         return self._cells[domain] if domain < len(self._cells) else 0
 
     def in_domain_of(self, slot: int) -> int:
-        """Return the count in the domain of a node, or 0 if the node has no domain."""
+        """Return the count in a node's domain, or 0 if the node has no domain."""
         domain = self.key.cells[slot]
         return 0 if domain == NO_DOMAIN else self.in_domain(domain)
 
     def vetoes_by_domain(self) -> list[int]:
-        """Return `VETO` for each domain that holds any pod, else 0.
+        """Return `VETO` for each domain that holds pods, and 0 for all others.
 
         The last entry is 0, for nodes without the key.
         """
@@ -152,14 +151,14 @@ class DomainCounter:
 
 
 class DomainLimit(NamedTuple):
-    """The domains that are full for a pod because a term of anti-affinity limits their pods."""
+    """The domains that are full for a pod because an anti-affinity term limits their pods."""
 
     pods: DomainCounter
     """The pods that the term matches."""
     full_at: int
     """The number of pods, at least 1, at which a domain is full."""
     owners: DomainCounter | None = None
-    """The pods that have the term, if they are placed: only their domains can be full."""
+    """The placed pods that have the term, if only their domains can be full, or None."""
 
     @property
     def key(self) -> TopologyKey:
@@ -167,7 +166,7 @@ class DomainLimit(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """Return 1 for each full domain, else 0, shape (capacity + 1,), int64.
+        """The value 1 for each full domain, and 0 for all others, shape (capacity + 1,), int64.
 
         The last entry is 0, for nodes without the key.
         """
@@ -177,29 +176,29 @@ class DomainLimit(NamedTuple):
         return full.astype(np.int64)
 
     def in_domain(self, domain: int) -> int:
-        """Return 1 for a full domain, else 0."""
+        """Return 1 if a domain is full, else 0."""
         owned = self.owners is None or self.owners.in_domain(domain) > 0
         return int(owned and self.pods.in_domain(domain) >= self.full_at)
 
     def vetoes_by_domain(self) -> list[int]:
-        """Return `VETO` for each full domain, else 0; the last entry is 0."""
+        """Return `VETO` for each full domain, and 0 for all others; the last entry is 0."""
         return [VETO if full else 0 for full in self.counts.tolist()]
 
 
 DomainBlocker: TypeAlias = DomainCounter | DomainLimit
-"""What excludes a pod from a domain: any pod counted there, or as many as a term allows."""
+"""What excludes a pod from a domain: any counted pod, or as many as a term allows."""
 
 
 class IncludedNodes:
-    """The nodes over which a spread constraint counts, by its keys and node inclusion policies.
+    """The nodes included in a spread constraint by its keys and node inclusion policies.
 
-    `mask` has the shape (nodes,). `nodes_of` has for each key the number of included nodes in each
-    domain; the constraint only sees domains with at least one.
+    `mask` has the shape (nodes,). For each key, `nodes_of` holds the number of included nodes in
+    each domain; domains without any do not exist for the constraint.
     """
 
     def __init__(self, keys: Iterable[TopologyKey], size: int) -> None:
         self.users = 0
-        """How many spread rules count over this set."""
+        """The number of spread rules that use this set."""
         self._mask = Column(np.bool_, 0, size)
         self.nodes_of: dict[str, DomainCounter] = {key.name: DomainCounter(key) for key in keys}
 
@@ -236,7 +235,7 @@ class IncludedNodes:
 
 
 class SpreadCounter(DomainCounter):
-    """Counts only the pods on included nodes."""
+    """A counter of the pods on included nodes only."""
 
     __slots__ = ("included_nodes",)
 
@@ -251,7 +250,7 @@ class SpreadCounter(DomainCounter):
 
 
 class NodeView(ABC):
-    """One int64 per node, derived from counters of one topology key."""
+    """One int64 value per node, derived from counters of one topology key."""
 
     __slots__ = ("_counters", "_key", "_key_version", "_seen", "_values")
 
@@ -268,7 +267,7 @@ class NodeView(ABC):
         return self._values
 
     def repair(self) -> set[int] | None:
-        """Update the values; return the domains that changed, or None if all may have."""
+        """Update the values, and return the changed domains, or None if all may have changed."""
         changed = self._changed_domains()
         if changed is None or self._key_version != self._key.version:
             self._values = self._key.on_nodes(self._per_domain())
@@ -287,16 +286,16 @@ class NodeView(ABC):
         return self._values.data[slot]
 
     def holds(self) -> bool:
-        """Return whether the values, once repaired, equal a fresh computation."""
+        """Return whether the values, once repaired, equal freshly computed ones."""
         return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
 
     @property
     def is_dropped(self) -> bool:
-        """Whether a counter of the view is dropped, so that nothing can request the view again."""
+        """Whether a counter of the view is dropped, so that the view is never requested again."""
         return any(counter.is_dropped for counter in self._counters)
 
     def _changed_domains(self) -> set[int] | None:
-        """Return the domains changed since the last call, or None if they are too many."""
+        """Return the domains changed since the last call, or None if there are too many."""
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
@@ -321,7 +320,7 @@ class NodeView(ABC):
 
 
 class BlockedView(NodeView):
-    """`VETO` if the node's domain holds any counted pod, or is full; else 0."""
+    """`VETO` for nodes in a domain that holds counted pods or is full, and 0 for all others."""
 
     __slots__ = ("_counter",)
 
@@ -345,13 +344,13 @@ def _counters(blocker: DomainBlocker) -> Sequence[DomainCounter]:
 
 
 class WeightedTerm(NamedTuple):
-    """What one preferred term adds to the score of a domain."""
+    """The contribution of one preferred term to the score of a domain."""
 
     counter: DomainCounter
     weight: int
-    """Negative for anti-affinity."""
+    """The weight of the term; negative for anti-affinity."""
     once: bool
-    """Whether any number of pods counts as one."""
+    """Whether any positive number of pods counts as one."""
 
     def per_domain(self) -> Ints:
         """Return the values of all domains, shape (capacity + 1,), int64."""
@@ -384,7 +383,7 @@ class WeightedSum(NodeView):
 
 
 class NodeViews:
-    """The cached views of one cluster."""
+    """A cluster's cached views, least recently used first."""
 
     def __init__(self) -> None:
         self._views: OrderedDict[object, NodeView] = OrderedDict()
@@ -394,11 +393,11 @@ class NodeViews:
         return len(self._views)
 
     def cached(self) -> tuple[NodeView, ...]:
-        """Return all views, the least recently used first."""
+        """Return all views, least recently used first."""
         return tuple(self._views.values())
 
     def forget(self) -> None:
-        """Drop all views; each is rebuilt on demand."""
+        """Drop all views, which are rebuilt on demand."""
         self._views.clear()
 
     def forget_dropped(self) -> None:
@@ -407,12 +406,12 @@ class NodeViews:
             del self._views[name]
 
     def blocked(self, blocker: DomainBlocker) -> Ints:
-        """Return `VETO` for nodes in a blocked domain, else 0; shape (nodes,), int64, read-only."""
+        """Return `VETO` for nodes in a blocked domain, else 0, shape (nodes,), int64, read-only."""
         view = self._views.get(blocker)
         return self._values(blocker, view or BlockedView(blocker))
 
     def weighted_sum(self, terms: tuple[WeightedTerm, ...]) -> Ints:
-        """Return the sum of terms of one key for each node; shape (nodes,), int64, read-only."""
+        """Return the sum of terms of one key for each node, shape (nodes,), int64, read-only."""
         view = self._views.get(terms)
         return self._values(terms, view or WeightedSum(terms))
 

@@ -1,4 +1,4 @@
-"""The single topology domain to which a group confines a member."""
+"""The single topology domain that a group confines a member to."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,18 @@ from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 
 FEW_NODES = 32
-"""For this many nodes or fewer, checking each node is faster than an array."""
+"""The number of nodes up to which checking each node is faster than using an array."""
 GROUP_TOPOLOGY = "GroupTopology"
-"""Stands for a plugin in reasons if a node is outside the domain of the pod's group."""
+"""The plugin name reported for nodes outside the domain of the pod's group."""
 
 
 class GroupDomain(NamedTuple):
-    """The nodes of one domain of a label, for group members that have to share a domain."""
+    """The nodes of one domain of a label, for group members that must share a domain."""
 
     vetoes: Vetoes
-    """Excludes the nodes outside the domain."""
+    """Vetoes of the nodes outside the domain."""
     domain: str
-    """Label and value, such as `rack=a`; only the label if no node has it."""
+    """The label and value, such as `rack=a`, or only the label if no node has it."""
 
     @property
     def reason(self) -> str:
@@ -31,7 +31,7 @@ class GroupDomain(NamedTuple):
 
 
 def group_domain(nodes: NodeTable, name: str, value: str | None) -> GroupDomain:
-    """Return the nodes whose label has this value as a domain, which is empty if none has."""
+    """Return the domain of the nodes whose label has a value, which is empty if there are none."""
     key = nodes.key(name)
     domain = None if value is None else key.values.ids.get(value)
     slots = key.members[domain] if domain is not None else []

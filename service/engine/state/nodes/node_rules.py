@@ -1,7 +1,7 @@
-"""The part of a pod that is judged by one node alone: requests, ports, tolerations, and selectors.
+"""The rules of a pod about single nodes: requests, ports, tolerations, and selectors.
 
-Many pods, and many templates, share one `NodeRules`. Masks and scores of nodes that depend on
-nothing else are cached for each `NodeRules` (`service.engine.ranking.rank_cache`).
+Many pods, and many templates, share one `NodeRules`. Node masks and scores that depend only on
+these rules are cached for each `NodeRules` (`service.engine.ranking.rank_cache`).
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ NODE_NAME_FIELD = "metadata.name"
 
 
 class RequiredNodes(NamedTuple):
-    """The nodeSelector and the required node affinities of a pod, which must all hold.
+    """A pod's nodeSelector and required node affinities, which must all hold.
 
     `selector` and `affinities` are empty if nothing is required.
     """
@@ -54,7 +54,7 @@ class RequiredNodes(NamedTuple):
 
 
 class NamedDataSet(NamedTuple):
-    """A data set that a pod names, with its location."""
+    """A data set that a pod names, with the nodes that have it."""
 
     name: str
     nodes: NodeSelector | None
@@ -62,7 +62,7 @@ class NamedDataSet(NamedTuple):
 
 
 class DataRules(NamedTuple):
-    """The data sets that a pod names, with their current locations."""
+    """The data sets that a pod names, with the nodes that currently have them."""
 
     required: tuple[NamedDataSet, ...]
     preferred: tuple[tuple[int, NamedDataSet], ...]
@@ -75,49 +75,49 @@ class DataRules(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class NodeRules:
-    """A pod's rules about a single node; interned, so they are compared by identity."""
+    """A pod's rules about single nodes, interned and therefore compared by identity."""
 
     needs: "PodResources"
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
-    """None if the list is absent; scoring is skipped in that case."""
+    """The preferred terms, or None if the list is absent, in which case scoring is skipped."""
     node_name: str | None
     enforced: RequiredNodes
     """The required terms that the profile adds (NodeAffinityArgs.addedAffinity)."""
     static_key: Hashable
-    """Equal for rules that differ only in amounts and ports."""
+    """A key that is equal for rules that differ only in amounts and ports."""
     named: frozenset[str] | None = None
-    """The only nodes that `required` allows by name, or None if it names none."""
+    """The only nodes that `required` allows by name, or None if it names no nodes."""
     anywhere: "NodeRules | None" = None
-    """These rules without the node names, shared by all pods of a DaemonSet; None if no node is
+    """These rules without the node names, shared by all pods of a DaemonSet, or None if no node is
     named."""
     data: DataRules | None = None
-    """None for pods that name no data sets."""
+    """The data sets that the pod names, or None if it names none."""
 
 
 class ProfileRules(NamedTuple):
-    """The rules that a profile adds to its pods' own."""
+    """The rules that a profile adds to those of its pods."""
 
     affinity: NodeAffinity | None = None
-    """Node affinity added to all pods of the profile."""
+    """The node affinity added to all pods of the profile."""
     constraints: tuple[TopologySpreadConstraint, ...] = ()
-    """Spread constraints of pods that have none of their own."""
+    """The spread constraints for pods that have none of their own."""
     constraints_need_keys: bool = True
     """Whether nodes that lack a key of these constraints are excluded from scoring."""
 
 
 class PodUsage(NamedTuple):
-    """The amounts that a placed pod takes from its node."""
+    """The amounts that a placed pod uses on its node."""
 
     amounts: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
-    """cpu (milli-units) and memory (bytes) as scores count them, with defaults for containers
+    """The cpu (milli-units) and memory (bytes) used for scoring, with defaults for containers
     without requests."""
 
     @classmethod
     def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
-        """Compute the usage of a placed pod; an in-place resize in progress raises it."""
+        """Compute a placed pod's usage, which an in-place resize in progress increases."""
         return cls.by(placed_requests(spec, resize))
 
     @classmethod
@@ -135,23 +135,24 @@ def _scored_amounts(requests: PodRequests) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PodResources:
-    """What a spec's containers require, shared by all specs with equal containers.
+    """The resources that a spec's containers require, shared by all specs with equal containers.
 
-    Everything except `use` is about pods that are not placed yet.
+    All fields except `use` describe pods that are not placed yet.
     """
 
     use: PodUsage
     amounts: tuple[tuple[str, int], ...]
-    """The requested amounts above zero: cpu in milli-units, all else in whole units."""
+    """The requested amounts above zero, in milli-units for cpu and whole units for others."""
     requests_cpu_or_memory: bool
     """Whether cpu or memory is requested above zero; if not, balanced allocation is skipped."""
     cpu: int
     memory: int
     scored: tuple[int, int]
-    """cpu (milli-units) and memory (bytes), with defaults for containers without requests."""
+    """The cpu (milli-units) and memory (bytes) used for scoring, with defaults for containers
+    without requests."""
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
-    """The images with their tags, one for each container and init container."""
+    """The image of each container and init container, with its tag."""
 
 
 class Identity(NamedTuple):
@@ -173,7 +174,7 @@ class RulesInterner:
         empty_term_matches_all: bool,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
-        """Call `dropped` with released rules, and whether no other rules have their static key."""
+        """Create an interner; `dropped` receives released rules and whether their key is unused."""
         self._nodes = nodes
         self._dropped = dropped
         self._rules: dict[Identity, NodeRules] = {}
@@ -192,7 +193,7 @@ class RulesInterner:
         added: NodeAffinity | None = None,
         data: DataRules | None = None,
     ) -> NodeRules:
-        """Return the rules of a pod and add a reference to them; `release` removes it.
+        """Return a pod's rules, and add a reference that `release` removes.
 
         Args:
             pod: the pod.
@@ -245,7 +246,7 @@ class RulesInterner:
         return rules
 
     def hold_needs(self, spec: PodSpec) -> PodResources:
-        """Return a spec's resources and add a reference to them; `release_needs` removes it."""
+        """Return a spec's resources, and add a reference that `release_needs` removes."""
         identity = msgspec.json.encode(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
         )
@@ -257,14 +258,14 @@ class RulesInterner:
         return needs
 
     def release_needs(self, needs: PodResources) -> None:
-        """Remove a reference; forget resources without any."""
+        """Remove a reference to resources, and drop them if it was the last one."""
         self._needs_users[needs] -= 1
         if not self._needs_users[needs]:
             del self._needs_users[needs]
             del self._needs[self._needs_identities.pop(needs)]
 
     def release(self, rules: NodeRules) -> None:
-        """Remove a reference; forget rules without any."""
+        """Remove a reference to rules, and drop them if it was the last one."""
         rules = rules.anywhere or rules
         self._users[rules] -= 1
         if self._users[rules]:
@@ -282,7 +283,7 @@ class RulesInterner:
         self._dropped(rules, is_last)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind and the approximate size in bytes of each interned value."""
+        """Yield the kind and approximate size in bytes of each interned value."""
         for identity in self._rules:
             size = size_of_rules(identity.static_key)
             yield "rules", size + AMOUNT_BYTES * len(identity.amounts)
@@ -313,7 +314,7 @@ def _needs(spec: PodSpec) -> PodResources:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
     amounts = _cap_amounts(requests.amounts)
-    # Placed and incoming pods get different defaults only if the pod as a whole has requests.
+    # Defaults differ between placed and incoming pods only if the pod as a whole has requests.
     return PodResources(
         use=PodUsage.by(requests) if spec.resources is None else PodUsage.of(spec),
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
@@ -329,11 +330,11 @@ def _needs(spec: PodSpec) -> PodResources:
 
 
 RULES_BYTES, AMOUNT_BYTES = 1_024, 128
-"""The approximate sizes of rules, and of one requested amount, without their identity."""
+"""The approximate sizes in bytes of rules and of one requested amount, without their identity."""
 
 
 def size_of_rules(static_key: Hashable) -> int:
-    """Return the approximate size in bytes of rules with their identity."""
+    """Return the approximate size in bytes of rules, including their identity."""
     parts = static_key if isinstance(static_key, tuple) else ()
     return RULES_BYTES + sum(8 * len(part) for part in parts if isinstance(part, bytes))
 
@@ -360,7 +361,7 @@ def label_keys(
 
 
 class _NodeTerms(NamedTuple):
-    """A pod's node terms, with those that its profile adds."""
+    """A pod's node terms, including those added by its profile."""
 
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
@@ -378,7 +379,7 @@ class _NodeTerms(NamedTuple):
 
 
 def _split_names(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
-    """Split required affinities into the nodes they name (None for all) and everything else."""
+    """Split required affinities into the nodes they name, or None for all, and everything else."""
     named: frozenset[str] | None = None
     others = []
     for affinity in required.affinities:
@@ -406,14 +407,14 @@ def _split_name(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSele
 
 
 def names_in(term: NodeSelectorTerm | None) -> frozenset[str] | None:
-    """Return the nodes to which a term restricts pods by name, or None if it names none."""
+    """Return the only nodes that a term allows by name, or None if it names none."""
     fields = (term.match_fields if term else None) or ()
     names = [frozenset(field.values or ()) for field in fields if _names_nodes(field)]
     return frozenset.intersection(*names) if names else None
 
 
 def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
-    """Return whether the requirement holds only on the nodes that its values name."""
+    """Return whether a requirement holds only on the nodes that its values name."""
     return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
 
 

@@ -1,4 +1,4 @@
-"""Node selectors evaluated on columns: one table lookup per requirement for all nodes at once."""
+"""Node selectors, evaluated on all nodes at once by one table lookup per requirement."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from service.model.core.selectors import is_parsable, parse_integer
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
-    """Return the nodes that nodeSelector and all required node affinities admit, shape (rows,)."""
+    """Return the nodes that match nodeSelector and all required node affinities, shape (rows,)."""
     mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
     for name, value in required.selector:
         key = nodes.key(name)
@@ -32,9 +32,9 @@ def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask
 
 
 def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, empty: bool) -> Mask:
-    """Return the nodes on which all requirements of a term hold, shape (rows,).
+    """Return the nodes that meet all requirements of a term, shape (rows,).
 
-    An empty term holds everywhere if `empty`, else nowhere.
+    An empty term matches every node if `empty`, else none.
     """
     count = len(at(nodes.alive, rows))
     if term is None or not (term.match_expressions or term.match_fields):
@@ -54,7 +54,7 @@ def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, em
 def holds_by_value(
     requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
 ) -> Mask:
-    """Return for each value of the key whether it satisfies the requirement, shape (values + 1,).
+    """Return whether each value of a key satisfies a requirement, shape (values + 1,).
 
     The last entry is for nodes without the label.
     """
@@ -109,11 +109,11 @@ def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Row
 
 
 def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
-    """Return the only nodes that requirements on `metadata.name` allow, or None if they allow all.
+    """Return the only nodes that requirements on `metadata.name` allow, or None for all nodes.
 
-    They restrict the nodes only if every term of an affinity has such a requirement with In. The
-    result is then the union over terms of the intersection of each term's requirements, as in the
-    PreFilter of Kubernetes' NodeAffinity plugin.
+    Such requirements restrict the nodes only if every term of an affinity has one with the operator
+    In. The requirements of each term are then intersected, and the results of all terms united, as
+    in the PreFilter of Kubernetes' NodeAffinity plugin.
     """
     narrowed: frozenset[str] | None = None
     for affinity in required.affinities:

@@ -1,4 +1,4 @@
-"""Sets of nodes that objects select: by node affinity, zones, topologies, or label selector.
+"""Sets of nodes that objects select by node affinity, zones, topologies, or label selector.
 
 Many objects select the same nodes, such as those of a zone. A set is computed once per distinct
 rule, and cached until a node is added, removed, or relabeled.
@@ -20,23 +20,23 @@ from service.model.core.primitives import LabelSelector, NodeSelector
 from service.model.volumes.volume import ZONE_KEYS, Topology, ZoneLabels
 
 FEW_NODES = 32
-"""Up to this many nodes are checked one by one, in plain integers."""
+"""The number of nodes up to which each is checked separately, using plain integers."""
 BYTES_MAX = 32 * 1024 * 1024
 OVERHEAD_BYTES = 512
 BETA_PREFIX, PREFIX = "failure-domain.beta.kubernetes.io/", "topology.kubernetes.io/"
 
 
 class NodeSet:
-    """Some of the nodes."""
+    """A set of nodes, stored by slot or as vetoes."""
 
     __slots__ = ("_key_version", "_size", "keys", "size_in_bytes", "slots", "vetoes")
 
     def __init__(self, nodes: NodeTable, mask: Mask, keys: Iterable[str]) -> None:
-        """Store the nodes of `mask`; membership depends on the label keys `keys`."""
+        """Store the nodes in `mask`, whose membership depends on the labels `keys`."""
         self.keys = tuple(keys)
         self._size = nodes.size
         self.slots: tuple[int, ...] | None = None
-        """The nodes, if there are few."""
+        """The slots of the nodes if there are few, or None."""
         inside = mask & nodes.alive
         if np.count_nonzero(inside) <= FEW_NODES:
             self.slots = tuple(np.flatnonzero(inside).tolist())
@@ -51,9 +51,9 @@ class NodeSet:
 
     @property
     def is_current(self) -> bool:
-        """Whether domains still have the ids by which the set stores its nodes.
+        """Whether the domain ids that the set stores its nodes by are still valid.
 
-        A node that is updated leaves its domains and enters them again.
+        They may change when a node is updated, since it leaves and reenters its domains.
         """
         return self.vetoes.key.version == self._key_version
 
@@ -69,7 +69,7 @@ class NodeSet:
 
 
 def _by_domain(nodes: NodeTable, inside: Mask, keys: Iterable[str]) -> Vetoes | None:
-    """Return the set as whole domains of a key with few domains, or None if all keys split one."""
+    """Return the set as whole domains of a key with few domains, or None if no key allows that."""
     for name in keys:
         key = nodes.key(name)
         if not key.has_few_domains:
@@ -83,7 +83,7 @@ def _by_domain(nodes: NodeTable, inside: Mask, keys: Iterable[str]) -> Vetoes | 
 
 
 def _count(key: TopologyKey, mask: Mask) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Return the nodes by domain, shape (capacity + 1,), with those without the label first."""
+    """Count the nodes by domain, shape (capacity + 1,); first, those without the label."""
     return np.bincount(key.domain_of[mask] + 1, minlength=key.capacity + 1)
 
 
@@ -97,7 +97,7 @@ class NodeSets:
         self._bytes = 0
 
     def of_affinity(self, selector: NodeSelector, identity: bytes) -> NodeSet:
-        """Return the nodes that match a node selector; an empty term matches none."""
+        """Return the nodes that match a node selector; an empty term matches no node."""
         return self._get(
             ("affinity", identity),
             lambda: self._affinity_mask(selector),
@@ -105,11 +105,11 @@ class NodeSets:
         )
 
     def of_zones(self, zones: ZoneLabels) -> NodeSet:
-        """Return the nodes in the zones and regions of a volume, and those without zone labels."""
+        """Return the nodes in a volume's zones and regions, and the nodes without zone labels."""
         return self._get(("zones", zones), lambda: self._zone_mask(zones), lambda: ZONE_KEYS)
 
     def of_topologies(self, topologies: tuple[Topology, ...]) -> NodeSet:
-        """Return the nodes for which a StorageClass provisions volumes (`allowedTopologies`)."""
+        """Return the nodes where a StorageClass provisions volumes (`allowedTopologies`)."""
         return self._get(
             ("topologies", topologies),
             lambda: self._topology_mask(topologies),
@@ -175,7 +175,7 @@ class NodeSets:
         for name, values in zones:
             has = self._label_mask(name, values)
             if name.startswith(BETA_PREFIX):
-                # A node with the newer label alone is in the zone of that.
+                # A node with only the newer label is in the zone that it names.
                 newer = self._label_mask(name.replace(BETA_PREFIX, PREFIX), values)
                 has = np.where(self._nodes.key(name).keyed, has, newer)
             inside &= has
@@ -183,7 +183,7 @@ class NodeSets:
         return everywhere
 
     def _topology_mask(self, topologies: tuple[Topology, ...]) -> Mask:
-        """Return the nodes that match all labels of any term; an empty term matches nothing."""
+        """Return the nodes that match all labels of any term; an empty term matches no node."""
         mask = np.zeros(self._nodes.size, dtype=np.bool_)
         for term in topologies:
             if term:

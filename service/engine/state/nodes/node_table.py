@@ -1,4 +1,4 @@
-"""The nodes as columns: one slot per node, one array per property that plugins read."""
+"""A cluster's nodes as columns: one slot per node, one array per property that plugins read."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,32 +25,33 @@ from service.model.pods.cluster_topology import CLUSTER_KEY, topology_value
 HOSTNAME = "kubernetes.io/hostname"
 
 AMOUNT_MAX = 2**52
-"""A greater amount of a resource counts as this much, so that neither sums over pods nor scores
-overflow int64. Amounts are exact up to four petabytes, with up to two thousand pods on a node."""
+"""The cap on a resource amount, which keeps sums over pods and scores within int64. Amounts are
+exact up to four petabytes, with up to two thousand pods on a node."""
 
 EXACT_MAX = 2**46
-"""Up to this amount, 100 * amount is below 2**53, so that dividing it in floating point never
-rounds the quotient up to a whole number."""
+"""The greatest amount for which 100 * amount is below 2**53, so that a floating-point division
+never rounds the quotient up to a whole number."""
 
 USAGE_LOG_MAX = 64
-"""How many changes of pods are logged in order; to find older ones, all slots are searched."""
+"""The number of changes of pods that are logged in order; finding older ones requires a search over
+all slots."""
 
 PORT_BYTES = 160
-"""The approximate size of the counter of a host port."""
+"""The approximate size in bytes of the counter of a host port."""
 
 HostPort = tuple[str, str, int]
-"""Host IP ("0.0.0.0" for all), protocol, and port."""
+"""A host IP ("0.0.0.0" for all), protocol, and port."""
 
 
 def image_name(image: str) -> str:
-    """Add the tag `:latest` to an image without a tag; a colon before a `/` begins a port."""
+    """Add the tag `:latest` to an image without a tag; a colon before a `/` precedes a port."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 def without_times(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """Return taints without the times at which they were added, which no scheduling rule reads.
+    """Return taints without their times of addition, which no scheduling rule reads.
 
-    This lets nodes that lost their zone one after the other share one taint set.
+    This lets nodes that lose their zone at different times share one taint set.
     """
     if all(taint.time_added is None for taint in taints):
         return taints
@@ -58,15 +59,15 @@ def without_times(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 def tie_hash(name: str) -> int:
-    """Hash the name of a node or pod to an integer below 2**TIE_BITS, the same in every process.
+    """Hash a node or pod name to an integer below 2**TIE_BITS that is equal in every process.
 
-    The hashes of both break ties between nodes of equal score.
+    The hashes of both names break ties between nodes with equal scores.
     """
     return int.from_bytes(blake2b(name.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
 class ColumnUsers:
-    """Reference counts of resource and label key columns, by the nodes and rules that name them."""
+    """Reference counts of resource and label key columns, held by nodes and rules."""
 
     __slots__ = ("keys", "resources", "unused")
 
@@ -74,7 +75,7 @@ class ColumnUsers:
         self.resources: Counter[str] = Counter(("cpu", "memory"))
         self.keys: Counter[str] = Counter()
         self.unused: dict[str, None] = {}
-        """The keys and resources whose columns currently have no reference."""
+        """The keys and resources whose columns currently have no references."""
 
     def release(self, users: Counter[str], name: str, columns: Mapping[str, object]) -> None:
         """Remove a reference to a resource or key, whose column is in `columns`."""
@@ -123,13 +124,13 @@ class NodeTable:
         self.images: dict[str, dict[int, int]] = {}
         """The size of each image in bytes, by image name and slot."""
         self.usage_log = DirtyLog(limit=USAGE_LOG_MAX)
-        """The slots whose pods have changed."""
+        """The log of slots whose pods have changed."""
         self._used_at = self._column(np.int64)
-        """The position of `usage_log` after the last change of each node's pods."""
+        """The position of `usage_log` after the last change of pods on each node."""
         self.version = 0
-        """Changes whenever a node is added, updated, or removed."""
+        """Incremented whenever a node is added, updated, or removed."""
         self.labels_version = 0
-        """Changes whenever a node is added, removed, or relabeled."""
+        """Incremented whenever a node is added, removed, or relabeled."""
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
@@ -137,7 +138,7 @@ class NodeTable:
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
-        """Return the allocatable and requested columns of a resource, created on first use."""
+        """Return the allocatable and requested columns of a resource, creating them if needed."""
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
@@ -171,7 +172,7 @@ class NodeTable:
         return self._taint_set.values
 
     def resources(self) -> list[str]:
-        """Return the resources that any node has or any pod has requested."""
+        """Return the resources with columns: those of any node or requested by any pod."""
         return sorted(self._allocatable)
 
     def by_name(self) -> Slots:
@@ -192,16 +193,16 @@ class NodeTable:
         return column.values
 
     def scored(self, resource: str) -> Ints:
-        """Return the requested cpu or memory, with a default for containers without requests."""
+        """Return the requested cpu or memory with defaults for containers without requests."""
         return self._scored[resource].values
 
     def divisor(self, resource: str) -> npt.NDArray[np.float64]:
-        """Return the allocatable cpu or memory as a divisor, float64: 1 if a node has none."""
+        """Return the allocatable cpu or memory as a float64 divisor, or 1 if a node has none."""
         return self._divisors[resource].values
 
     @property
     def divides_evenly(self) -> bool:
-        """Whether every node has cpu and memory, and at most `EXACT_MAX` of them."""
+        """Whether every node has cpu and memory, both at most `EXACT_MAX`."""
         return not self._uneven
 
     # Each method below returns one node's value of a column above, as a plain integer.
@@ -215,20 +216,20 @@ class NodeTable:
     def allocatable_at(self, resource: str, slot: int) -> int:
         try:
             return self._allocatable[resource].cells[slot]
-        except KeyError:  # no node has it
+        except KeyError:  # no node has the resource
             return 0
 
     def requested_at(self, resource: str, slot: int) -> int:
         try:
             return self._requested[resource].cells[slot]
-        except KeyError:  # no pod has asked for it
+        except KeyError:  # no pod has requested the resource
             return 0
 
     def scored_at(self, resource: str, slot: int) -> int:
         return self._scored[resource].cells[slot]
 
     def key(self, name: str) -> TopologyKey:
-        """Return the column of a label key, built on first use."""
+        """Return the column of a label key, creating it on first use."""
         key = self.keys.get(name)
         if key is None:
             key = self.keys[name] = TopologyKey(name, self.size)
@@ -248,7 +249,7 @@ class NodeTable:
                 key.enter(slot, value)
 
     def layout(self, key: TopologyKey | None) -> Layout:
-        """Return the leaves of all nodes, in one tree per domain of a key, or one tree for None."""
+        """Return the tree layout of all nodes: one tree per domain of a key, or one for None."""
         if self._layouts_of != self.version:
             self._layouts, self._layouts_of = {}, self.version
         layout = self._layouts.get(key)
@@ -256,16 +257,16 @@ class NodeTable:
             layout = self._layouts[key] = Layout(key, self.tie)
         return layout
 
-    # Changes of nodes. The cluster subtracts their pods from the counters before these calls, and
-    # adds them again afterwards.
+    # Changes of nodes. Before these calls, the cluster subtracts the nodes' pods from the counters,
+    # and afterwards it adds them again.
 
     def add(self, node: Node) -> int:
-        """Put a new node without pods into a free slot."""
+        """Add a new node without pods in a free slot, and return the slot."""
         slot = self._free.pop() if self._free else self._grow()
         self.slots[node.name] = slot
         self.count += 1
         self._alive.values[slot] = True
-        # The complement, so that the greatest rank has the smallest hash.
+        # The complement gives the highest rank to the smallest hash.
         tie = tie_hash(node.name) ^ (2**TIE_BITS - 1)
         self._tie.cells[slot] = tie
         self.describe(slot, node)
@@ -286,7 +287,7 @@ class NodeTable:
         self.labels_version += 1
 
     def describe(self, slot: int, node: Node) -> None:
-        """Write the node's own columns."""
+        """Write a node's own columns."""
         before = self.nodes[slot]
         if before is None or before.labels != node.labels:
             self.labels_version += 1
@@ -310,7 +311,7 @@ class NodeTable:
         self.version += 1
 
     def forget(self, slot: int) -> None:
-        """Clear the node's own columns; the inverse of `describe`."""
+        """Clear a node's own columns; the inverse of `describe`."""
         node = self.nodes[slot]
         assert node is not None
         for key in self.keys.values():
@@ -377,7 +378,7 @@ class NodeTable:
         self._used_at.cells[slot] = self.usage_log.position
 
     def used_since(self, position: int) -> Slots:
-        """Return the slots whose pods have changed since `usage_log` was at `position`."""
+        """Return the slots whose pods have changed since `usage_log` was at a position."""
         return np.flatnonzero(self._used_at.values > position)
 
     def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:
@@ -402,7 +403,7 @@ class NodeTable:
     # References to the columns of resources and label keys
 
     def track(self, resources: Iterable[str]) -> None:
-        """Create columns for resources that pods are about to use, and hold them until released."""
+        """Create columns for resources that pods are about to use, with a reference to each."""
         for resource in resources:
             self.users.resources[resource] += 1
             self._resource(resource)
@@ -413,7 +414,7 @@ class NodeTable:
             self.users.release(self.users.resources, resource, self._allocatable)
 
     def hold_keys(self, names: Iterable[str]) -> None:
-        """Hold the columns of these label keys, once they are created, until they are released."""
+        """Add a reference to each of these label keys, whose columns need not exist yet."""
         for name in names:
             self.users.keys[name] += 1
 

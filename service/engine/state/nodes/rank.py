@@ -1,11 +1,13 @@
-"""Ranks: an int64 with a node's score above its tie-break; the greatest rank is the best node."""
+"""Ranks: int64 values with a node's score above its tie-break; the highest rank is best."""
 
 from typing import Final
 
 TIE_BITS: Final = 40
-"""In a rank, the total score is shifted left by this many bits, above the hash that breaks ties."""
+"""The number of bits that the total score is shifted left in a rank, above the hash that breaks
+ties."""
 
 VETO: Final = -(2**62)
-"""ORed into a rank, this makes it negative; no score added later makes it positive again."""
+"""The value that is ORed into a rank to make it negative; no score added later makes it positive
+again."""
 
 SIGN_BIT: Final = 63

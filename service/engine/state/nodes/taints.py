@@ -1,4 +1,4 @@
-"""Tolerations matched against taints, also against the interned taint sets of all nodes at once."""
+"""Matching of tolerations with taints, also for the interned taint sets of all nodes at once."""
 
 from collections.abc import Iterable
 

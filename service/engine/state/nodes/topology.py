@@ -1,7 +1,7 @@
-"""Node labels as columns: for each label key, the value id of every node, which is its domain.
+"""Node labels as columns: for each label key, the id of every node's value, which is its domain.
 
-Arrays over domains have one more entry than there are domains, and it is always zero. The id of "no
-such label", -1, reads it, so `counts[domain_of]` needs no mask.
+Arrays over domains have one more entry than there are domains, which is always zero. The id for "no
+such label", -1, selects this entry, so `counts[domain_of]` needs no mask.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from service.model.core.selectors import parse_integer
 
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
-"""For at most this many domains, plain integers are faster than short arrays."""
+"""The maximum number of domains for which plain integers are faster than short arrays."""
 _PATTERNS_MAX = 16
 KEY_BYTES, DOMAIN_BYTES = 1_536, 224
-"""The approximate sizes of a key without its column, and of one domain."""
+"""The approximate sizes in bytes of a key without its column, and of one domain."""
 
 
 class TopologyKey:
-    """The domains of one label key, with their nodes (slots)."""
+    """The domains of one label key, with the slots of their nodes."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
@@ -31,15 +31,15 @@ class TopologyKey:
         self._labeled = 0
         self.capacity = 4
         self.version = 0
-        """Changes whenever a node enters or leaves a domain."""
-        # intp is NumPy's own index type: lookups with a narrower type are several times slower.
+        """Incremented whenever a node enters or leaves a domain."""
+        # intp is NumPy's own index type; lookups with a narrower type are several times slower.
         self._column = Column(np.intp, NO_DOMAIN, size)
         self.cells = self._column.cells
-        """The memory of `domain_of`, for access to one node at a time."""
+        """The memory of `domain_of`, for access to single nodes."""
         self.has_few_domains = self.capacity <= FEW_DOMAINS
         """Whether the capacity is small enough for plain integers."""
         self.is_dropped = False
-        """Whether the key is unused, so that it no longer tracks the nodes."""
+        """Whether the key was dropped as unused, so that it no longer tracks the nodes."""
         self._keyed: tuple[int, Mask] | None = None
         self._numbers: tuple[int, Ints, Mask] | None = None
         self._zeros: Ints = np.zeros(0, dtype=np.int64)
@@ -48,12 +48,12 @@ class TopologyKey:
 
     @property
     def domain_of(self) -> Slots:
-        """The domain of each node, shape (nodes,), intp; -1 for nodes without the label."""
+        """The domain of each node, shape (nodes,), intp, or -1 for nodes without the label."""
         return self._column.values
 
     @property
     def on_every_slot(self) -> bool:
-        """Whether every slot, in use or free, has the label."""
+        """Whether every slot, used or free, has the label."""
         return self._labeled == len(self._column.values)
 
     @property
@@ -64,9 +64,9 @@ class TopologyKey:
         return self._keyed[1]
 
     def numbers(self) -> tuple[Ints, Mask]:
-        """Return the values as integers, and a mask of those that are integers, both (values + 1,).
+        """Return the values as integers and a mask of those that are integers, shape (values + 1,).
 
-        The last entry stands for nodes without the label, and is not an integer.
+        The last entry, for nodes without the label, is not an integer.
         """
         if self._numbers is None or self._numbers[0] != self.version:
             numbers = np.zeros(len(self.values) + 1, dtype=np.int64)
@@ -88,16 +88,16 @@ class TopologyKey:
 
     @property
     def size_in_bytes(self) -> int:
-        """The approximate size of the column and of the lists of nodes by domain."""
+        """The approximate size in bytes of the column and of the lists of nodes by domain."""
         columns = int(self._column.values.nbytes) + 8 * self._labeled
         return KEY_BYTES + columns + DOMAIN_BYTES * len(self.members)
 
     def on_nodes(self, per_domain: Ints) -> Ints:
-        """Map values by domain, shape (capacity + 1,), to their nodes, shape (nodes,), int64."""
+        """Map values by domain, shape (capacity + 1,), to nodes, shape (nodes,), int64."""
         return per_domain.take(self._column.values)
 
     def write(self, per_node: Ints, domain: int, value: int) -> None:
-        """Set the entries of a domain's nodes in an array of shape (nodes,)."""
+        """Set the entries of a domain's nodes in a per-node array, shape (nodes,)."""
         members = self.members[domain]
         if len(members) == 1:
             per_node.data[members[0]] = value
@@ -107,8 +107,8 @@ class TopologyKey:
     def pattern(self, per_domain: Sequence[int]) -> Ints:
         """Map values of few domains to their nodes, shape (nodes,), int64, read-only.
 
-        The variant of `on_nodes` for plain integers. Recent results are cached, because the same
-        values recur as pods are added and removed.
+        This is the variant of `on_nodes` for plain integers. Recent results are cached, because the
+        same values recur as pods are added and removed.
         """
         if self._patterns_version != self.version:
             self._patterns, self._patterns_version = {}, self.version

@@ -1,4 +1,4 @@
-"""The positions of nodes in binary trees over their tie-breaks, in which the best node is found.
+"""The positions of nodes in binary trees over their tie-breaks, which yield the best node.
 
 Positions depend on the nodes alone, so all trees of one topology key share a layout.
 """
@@ -10,7 +10,7 @@ from service.engine.state.nodes.rank import TIE_BITS
 from service.engine.state.nodes.topology import TopologyKey
 
 LEAF = 4
-"""How many nodes are at a leaf, on average."""
+"""The average number of nodes at a leaf."""
 
 
 class Layout:
@@ -28,8 +28,8 @@ class Layout:
         """The number of trees; the last one holds the nodes without the key."""
         depth = (len(ties) // (LEAF * self.trees)).bit_length()
         self.leaves = 1 << depth
-        """The number of leaves per tree; they are numbered after the branches above them, the root
-        being 1."""
+        """The number of leaves per tree. Leaves are numbered after the branches above them,
+        starting with the root, 1."""
         slots = self.leaves + (ties >> (TIE_BITS - depth))
         if key is not None:
             slots = slots + (key.domain_of % self.trees) * self.branches
@@ -39,7 +39,7 @@ class Layout:
         self.order = np.argsort(slots, kind="stable").data
         ends = np.cumsum(np.bincount(slots, minlength=self.trees * self.branches))
         self.starts = np.concatenate((np.zeros(1, dtype=np.int64), ends)).data
-        """The position in `order` at which the nodes of each leaf begin."""
+        """The position in `order` where the nodes of each leaf begin."""
 
     @property
     def branches(self) -> int:

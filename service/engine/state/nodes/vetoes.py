@@ -1,4 +1,4 @@
-"""The nodes that one rule excludes, by domain or by node."""
+"""Vetoes: the nodes that one rule excludes, by domain or by node."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from service.engine.state.nodes.topology import TopologyKey
 
 
 class Vetoes:
-    """The nodes that one rule excludes: `VETO` for these, 0 for others."""
+    """The nodes that one rule excludes, as `VETO` for these and 0 for all others."""
 
     __slots__ = ("_nodes", "by_domain", "key", "only")
 
@@ -19,10 +19,10 @@ class Vetoes:
         nodes: Ints | None = None,
         only: tuple[int, ...] | None = None,
     ) -> None:
-        """Take the values by domain for a key with few domains, or by node.
+        """Store the values by domain, for a key with few domains, or by node.
 
         The last entry of `by_domain` is for nodes without the key. If few nodes are allowed, `only`
-        holds their slots, and every node has the domain `key` assigns.
+        holds their slots, and each node's domain is the one that `key` assigns.
         """
         self.key = key
         self.by_domain = by_domain
@@ -31,7 +31,7 @@ class Vetoes:
 
     @property
     def may_exclude(self) -> bool:
-        """Whether some node may be excluded; False only if that is cheap to prove."""
+        """Whether any node may be excluded; False only if that is cheap to prove."""
         if self.only is not None:
             return True
         if self.by_domain is None or not self.key.on_every_slot:
@@ -53,7 +53,7 @@ class Vetoes:
 
     @property
     def open_nodes(self) -> int:
-        """The number of nodes with the key that are not excluded, for a key with few domains."""
+        """The number of nodes that have a key with few domains and are not excluded."""
         pairs = zip(self.by_domain or (), self.key.members, strict=False)
         return sum(len(slots) for veto, slots in pairs if not veto)
 
@@ -67,7 +67,7 @@ class Vetoes:
 
 
 def label_vetoes(key: TopologyKey) -> Vetoes:
-    """Exclude the nodes that lack the label."""
+    """Return vetoes of the nodes that lack a label."""
     if key.has_few_domains:
         return Vetoes(key, [0] * key.capacity + [VETO])
     return Vetoes(key, nodes=np.where(key.keyed, 0, VETO))

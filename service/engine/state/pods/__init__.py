@@ -1,1 +1,1 @@
-"""Classes of pods that no rule distinguishes, compiled once for the counters."""
+"""Pods grouped into classes that no rule distinguishes, compiled once for the counters."""

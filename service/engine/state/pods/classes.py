@@ -2,18 +2,15 @@
 
 A `Template` is a spec compiled in its namespace: its rules on nodes, and counters for its terms. A
 `PodClass` is a template with labels; pods of one class are interchangeable for every rule. Whether
-a matcher matches a class is decided once, when the later of the two appears. From then on, placing
-a pod adds to the counters that match its class, without any search.
+a matcher matches a class is decided once, when the later of the two is created. From then on,
+placing a pod adds to the counters that match its class, without any search.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from service.engine.state.devices.pod_devices import PodDevices
-from service.engine.state.nodes.counters import (
-    DomainCounter,
-    DomainLimit,
-)
+from service.engine.state.nodes.counters import DomainCounter, DomainLimit
 from service.engine.state.nodes.node_rules import NodeRules, PodResources
 from service.engine.state.nodes.topology import TopologyKey
 from service.engine.state.pods.matchers import (
@@ -32,7 +29,7 @@ from service.model.pods.pod import Affinity, PodSpec
 
 
 class Role(Enum):
-    """What a term of placed pods means for a pod that it matches."""
+    """The meaning of a placed pod's term for a pod that it matches."""
 
     FORBIDS = "required anti-affinity"
     ATTRACTS_HARD = "required affinity, which counts as a preference of the configured weight"
@@ -58,16 +55,17 @@ class OwnedTerm:
         self.weight = weight
         self.counter = DomainCounter(key)
         self.users = 0
-        """How many terms of templates share this one."""
+        """The number of template terms that share this one."""
         self.limit: DomainLimit | None = None
-        """The domains that are full for a pod that the term matches, if it sets `maxPerDomain`."""
+        """The domains that are full for a pod that the term matches, or None without
+        `maxPerDomain`."""
         if max_per_domain is not None:
             pods = matcher.hold_counter(key.name, lambda: DomainCounter(key))
             self.limit = DomainLimit(pods, max_per_domain, self.counter)
 
     @property
     def preference(self) -> int:
-        """The weight with which owners attract matching pods, negative to repel; 0 if required."""
+        """The weight with which owners attract (if negative, repel) pods, or 0 if required."""
         if self.role is Role.ATTRACTS:
             return self.weight
         return -self.weight if self.role is Role.REPELS else 0
@@ -83,7 +81,7 @@ class OwnedTerm:
 
 
 TermIdentity = tuple[Role, str, int, int | None]
-"""Role, topology key, weight, and how many pods a domain may have."""
+"""The role, topology key, weight, and maximum number of pods per domain."""
 
 
 class MatcherEntry:
@@ -98,7 +96,7 @@ class MatcherEntry:
         self.terms: list[OwnedTerm] = []
         self._terms: dict[TermIdentity, OwnedTerm] = {}
         self.templates = 0
-        """How many templates use the matcher; if none does, it is forgotten."""
+        """The number of templates that use the matcher, which is dropped once there are none."""
 
     @property
     def reads_namespace_labels(self) -> bool:
@@ -116,7 +114,7 @@ class MatcherEntry:
         return counter
 
     def release_counter(self, kind: object) -> None:
-        """Remove a reference to a counter; drop the counter with the last one."""
+        """Remove a reference to a counter, and drop the counter if it was the last one."""
         counter = self.counters[kind]
         counter.users -= 1
         if not counter.users:
@@ -136,7 +134,7 @@ class MatcherEntry:
         return term
 
     def release_term(self, term: OwnedTerm) -> None:
-        """Remove a reference to a term; drop the term with the last one."""
+        """Remove a reference to a term, and drop the term if it was the last one."""
         term.users -= 1
         if not term.users:
             term.counter.is_dropped = True
@@ -161,10 +159,9 @@ class AffinityTerm:
         self.matcher = matcher
         self.counter = counter
         self.weight = weight
-        """Negative for anti-affinity, and 0 for a required term."""
+        """The weight of the term, negative for anti-affinity, or 0 for a required term."""
         self.max_per_domain = max_per_domain
-        """How many matching pods a domain may hold; None for required anti-affinity without a
-        limit."""
+        """The maximum number of matching pods per domain, or None without `maxPerDomain`."""
 
     def limit_for(self, pod_class: "PodClass") -> DomainLimit | None:
         """Return the domains that are full for pods of a class, or None without a limit."""
@@ -175,7 +172,7 @@ class AffinityTerm:
 
 
 COUNTER_BYTES = 768
-"""The approximate size of a counter, or of a term with its counter, without the counts."""
+"""The approximate size in bytes of a counter, or of a term and its counter, without the counts."""
 
 FALLBACK = "FallbackWhenFull"
 """The `whenUnsatisfiable` of a spread constraint that is hard only while there is room."""
@@ -220,14 +217,13 @@ class Template:
         self.identity = identity
         self.classes = 0
         self.idle = 0
-        """How many of the classes have no pods."""
+        """The number of classes without pods."""
         self.weight = 0
-        """The bytes that the template adds to `Compiler.idle_bytes` while all its classes are
-        idle."""
+        """The bytes that the template adds to `Compiler.idle_bytes` when all its classes are idle.
+        """
         self.entries: dict[MatcherEntry, None] = {}
         self.counted: list[tuple[MatcherEntry, object]] = []
-        """The counters that the rules read, by matcher and kind; each mention holds one
-        reference."""
+        """The counters that the rules read, by matcher and kind; each entry holds one reference."""
         self.keys: dict[str, None] = {}
         """The topology keys of the rules."""
         self.namespace = namespace
@@ -236,12 +232,13 @@ class Template:
         self.use = needs.use
         self.affinity: tuple[AffinityTerm, ...] = ()
         self.siblings: AffinityTerm | None = None
-        """Counts a pod's siblings including itself; None if no term exempts the first pod."""
+        """The term that counts a pod's siblings, including itself, or None if no term exempts the
+        first pod."""
         self.affinity_of_first: tuple[AffinityTerm, ...] = ()
         """The required affinity of a pod that has no placed sibling."""
         self.affinity_per_term = False
-        """Whether each term is a requirement of its own; otherwise one pod has to match all of
-        them."""
+        """Whether each term is a separate requirement; otherwise, one pod has to match all of them.
+        """
         self.has_execution_rules = _has_execution_rules(spec.affinity)
         """Whether any rule is required during execution."""
         self.execution_affinity: tuple[AffinityTerm, ...] = ()
@@ -249,24 +246,25 @@ class Template:
         terms."""
         self.anti_affinity: tuple[AffinityTerm, ...] = ()
         self.excepts = False
-        """Whether a term of required anti-affinity excepts namespaces by their labels."""
+        """Whether a required anti-affinity term excepts namespaces by their labels."""
         self.preferred: tuple[AffinityTerm, ...] = ()
         self.hard_spread: tuple[SpreadRule, ...] = ()
         self.soft_spread: tuple[SpreadRule, ...] = ()
-        """The constraints that score nodes, including those that filter only while there is
-        room."""
+        """The constraints that score nodes, including those that filter only while there is room.
+        """
         self.falls_back = any(
             constraint.when_unsatisfiable == FALLBACK
             for constraint in spec.topology_spread_constraints
         )
         """Whether a constraint filters only while some node satisfies it."""
         self.variants: dict[tuple[int, ...], PodSpec] = {}
-        """The spec with these constraints hard, and the others that fall back soft."""
+        """The spec by the indexes of the fallback constraints made hard; all others are made soft.
+        """
         self.owned: tuple[OwnedTerm, ...] = ()
 
 
 class PodClass:
-    """Pods that no rule distinguishes, with the nodes on which they are placed."""
+    """Pods that no rule distinguishes, with the nodes that they are placed on."""
 
     __slots__ = (
         "devices",
@@ -300,19 +298,20 @@ class PodClass:
         self.terminating = terminating
         self.compiled_as(template, None)
         self.volumes = volumes
-        """None for pods without volumes that scheduling reads, or if volumes are ignored."""
+        """The volumes, or None if scheduling reads no volumes of the pods or volumes are ignored.
+        """
         self.devices = devices
-        """None for pods without device claims, pods with a node, or if devices are not
-        allocated."""
+        """The devices, or None for pods without device claims, for placed pods, or if devices are
+        not allocated."""
         self.identity: object = None
         self.kin: object = None
-        """Equal for the classes that the same pods have before and after placement, or None if they
-        do not change class."""
+        """A key that is equal for the classes of the same pods before and after placement, or None
+        if their class does not change."""
         self.is_dropped = False
-        """Whether the class was forgotten."""
+        """Whether the class was dropped."""
         self.matched: dict[MatcherEntry, None] = {}
         self.nodes: dict[int, int] = {}
-        """The number of placed pods of this class by slot."""
+        """The number of placed pods of this class on each node, by slot."""
         self.pods = 0
         """The number of known pods of this class, placed or not."""
         self.owners: dict[OwnerReference, int] = {}
@@ -320,12 +319,12 @@ class PodClass:
 
     @property
     def is_labeled(self) -> bool:
-        """Whether the pods have any labels besides the internal one that identifies siblings."""
+        """Whether the pods have any labels other than the internal one that identifies siblings."""
         return len(self.labels) > (self.template.siblings is not None)
 
     @property
     def affinity(self) -> tuple[AffinityTerm, ...]:
-        """The required affinity that a pod of the class has if it is placed now."""
+        """The required affinity of a pod of the class that is placed now."""
         template = self.template
         siblings = template.siblings
         if siblings is None or siblings.counter.total:
@@ -333,22 +332,22 @@ class PodClass:
         return template.affinity_of_first
 
     def compiled_as(self, template: Template, namespace_labels: Mapping[str, str] | None) -> None:
-        """Replace the template by one of the same spec that differs only in its spread rules.
+        """Replace the template with one of the same spec that differs only in its spread rules.
 
-        Passing the current template updates the class for other namespace labels.
+        Pass the current template to update the class for new namespace labels.
         """
         self.template = template
         self.relation_plugins: object = None
-        """The plugins that apply to the class, as cached by placements; None until the first
-        one."""
+        """The plugins that apply to the class, cached by placements, or None before the first
+        placement."""
         own = Subject(self.namespace, namespace_labels, self.labels, self.terminating)
         self.hard_self = tuple([rule.counts_owner(own) for rule in template.hard_spread])
-        """For each hard spread rule, whether the pod itself counts."""
+        """Whether each hard spread rule counts the pod itself."""
 
     def first_for(self, terms: Sequence[AffinityTerm]) -> list[bool]:
-        """Return for each required term whether a pod of the class would be its first match.
+        """Return whether a pod of the class would be the first match of each required term.
 
-        The first-pod rule: such a pod only needs a node with the topology key.
+        By the first-pod rule, such a pod only needs a node with the topology key.
         """
         if self.template.affinity_per_term:
             return [not term.counter.total and self.matches_all((term,)) for term in terms]
@@ -356,22 +355,23 @@ class PodClass:
         return [first] * len(terms)
 
     def matches_all(self, terms: Iterable[AffinityTerm]) -> bool:
-        """Return whether pods of this class themselves match all of the terms."""
+        """Return whether pods of this class match all of the terms themselves."""
         return all(self in term.matcher.classes for term in terms)
 
 
 class MatchIndex:
-    """The classes that each matcher matches.
+    """An index of matchers and the classes that they match.
 
-    Both are indexed by label pairs, so that a new one is compared only with those that it can
-    match.
+    Both are indexed by label pairs, so that a new matcher or class is compared only with possible
+    matches.
     """
 
     def __init__(self) -> None:
         self.entries: dict[Matcher, MatcherEntry] = {}
         self._entries_by_pair: dict[tuple[str, str], dict[MatcherEntry, None]] = {}
         self._entries_by_namespace: dict[str, dict[MatcherEntry, None]] = {}
-        """The matchers without a label pair that are limited to these namespaces."""
+        """The matchers without a label pair that are limited to certain namespaces, by namespace.
+        """
         self._wide_entries: dict[MatcherEntry, None] = {}
         """The matchers without a label pair that may match in any namespace."""
         self.has_dropped_viewed = False
@@ -425,7 +425,7 @@ class MatchIndex:
                 yield "terms", COUNTER_BYTES + term.counter.size_in_bytes
 
     def is_wide(self, entry: MatcherEntry) -> bool:
-        """Return whether the matcher has to be compared with every new class."""
+        """Return whether a matcher must be compared with every new class."""
         return entry in self._wide_entries
 
     @property
@@ -438,7 +438,7 @@ class MatchIndex:
         return self._classes_by_pair.get(pair, ())
 
     def selected(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
-        """Return the classes of a namespace that a selector matches."""
+        """Return the classes of a namespace that match a selector."""
         pairs = _pairs_of(selector)
         if pairs is None:
             candidates = list(self._classes_by_namespace.get(namespace, ()))
@@ -451,7 +451,7 @@ class MatchIndex:
         ]
 
     def join(self, pod_class: PodClass) -> None:
-        """Add a new class without placed pods, and compare it with the known matchers."""
+        """Add a new class without placed pods, and compare it with all known matchers."""
         self._classes[pod_class] = None
         self._apply_namespace_labels(pod_class)
         self._classes_by_namespace.setdefault(pod_class.namespace, {})[pod_class] = None
@@ -460,7 +460,7 @@ class MatchIndex:
         self._compare_all(pod_class)
 
     def leave(self, pod_class: PodClass) -> None:
-        """Forget a class without pods."""
+        """Remove a class without pods."""
         assert not pod_class.nodes
         del self._classes[pod_class]
         _discard(self._classes_by_namespace, pod_class.namespace, pod_class)
@@ -470,7 +470,7 @@ class MatchIndex:
             del entry.classes[pod_class]
 
     def release(self, template: Template) -> None:
-        """Drop the terms, counters, and matchers that only a forgotten template used."""
+        """Drop the terms, counters, and matchers that only a dropped template used."""
         for term in template.owned:
             term.matcher.release_term(term)
             self._note(term.counter)
@@ -505,7 +505,7 @@ class MatchIndex:
             del self._wide_entries[entry]
 
     def relabel_namespace(self, name: str, labels: dict[str, str] | None) -> None:
-        """Set or forget (None) the labels of a namespace, and update all that depends on them."""
+        """Set a namespace's labels, or remove them (None), and update whatever depends on them."""
         if self.namespace_labels.get(name) == labels:
             return
         if labels is None:
@@ -517,7 +517,7 @@ class MatchIndex:
             self._rematch(pod_class)
 
     def _apply_namespace_labels(self, pod_class: PodClass) -> None:
-        """Recompute whether constraints that select namespaces count the pods themselves."""
+        """Recompute whether constraints that select namespaces count the class's own pods."""
         template = pod_class.template
         if any(rule.namespaces is not None for rule in template.hard_spread):
             pod_class.compiled_as(template, self.namespace_labels.get(pod_class.namespace))

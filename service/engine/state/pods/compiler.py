@@ -1,15 +1,7 @@
 """Finds or compiles the class of each pod, and drops classes that no pod needs any more."""
 
 from collections import Counter, OrderedDict
-from collections.abc import (
-    Callable,
-    Generator,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,11 +11,7 @@ import numpy.typing as npt
 from service.engine.state.devices.device_table import DeviceTable
 from service.engine.state.devices.pod_devices import PodDevices
 from service.engine.state.nodes.columns import Mask
-from service.engine.state.nodes.counters import (
-    DomainCounter,
-    IncludedNodes,
-    SpreadCounter,
-)
+from service.engine.state.nodes.counters import DomainCounter, IncludedNodes, SpreadCounter
 from service.engine.state.nodes.node_rules import (
     NodeRules,
     ProfileRules,
@@ -46,10 +34,7 @@ from service.engine.state.pods.classes import (
     Template,
 )
 from service.engine.state.pods.data_sets import DataSets
-from service.engine.state.pods.default_spread import (
-    DefaultedClasses,
-    DefaultSelectors,
-)
+from service.engine.state.pods.default_spread import DefaultedClasses, DefaultSelectors
 from service.engine.state.pods.matchers import (
     Matcher,
     NamespaceRule,
@@ -61,11 +46,7 @@ from service.engine.state.pods.matchers import (
     for_incoming,
     size_in_bytes,
 )
-from service.engine.state.pods.siblings import (
-    SIBLING_LABEL,
-    sibling_key_of,
-    siblings_in,
-)
+from service.engine.state.pods.siblings import SIBLING_LABEL, sibling_key_of, siblings_in
 from service.engine.state.pods.spread import SpreadRule
 from service.engine.state.volumes.pod_volumes import has_ephemeral
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
@@ -84,28 +65,28 @@ from service.model.pods.pod import (
 )
 
 IDLE_CLASSES_MAX = 16_384
-"""How many classes without pods are cached; the least recently used is dropped first."""
+"""The maximum number of cached classes without pods; the least recently used are dropped first."""
 
 IDLE_BYTES_MAX = 64 * 1024 * 1024
-"""The approximate bytes that classes without pods, and their templates, may take."""
+"""The approximate maximum size in bytes of classes without pods and their templates."""
 
 CLASS_BYTES, LABEL_BYTES = 2_048, 384
-"""The approximate sizes of a class, and of each of its labels with its index entry."""
+"""The approximate sizes in bytes of a class, and of each of its labels with its index entry."""
 
 TEMPLATE_BYTES, TERM_BYTES = 4_096, 64
-"""The approximate sizes of a template, and of each of its references to a matcher, counter, or
-term."""
+"""The approximate sizes in bytes of a template, and of each of its references to a matcher,
+counter, or term."""
 
 WIDE_WEIGHT = 64 * 1024
-"""The extra weight of a matcher that has to be compared with each new class."""
+"""The extra weight of a matcher that must be compared with every new class."""
 
 STEP_CLASSES = 64
-"""How many classes are dropped in one step."""
+"""The number of classes dropped per step."""
 
 NOTHING_REQUIRED = RequiredNodes((), (), empty_term_matches_all=False)
 
 NO_RULES = ProfileRules()
-"""The rules that a scheduler without a profile adds: none."""
+"""The empty rules of a scheduler without a profile."""
 
 SelectedConstraint = tuple[int, TopologySpreadConstraint, Selector | None]
 """A spread constraint of a pod: its index, the constraint, and its compiled selector."""
@@ -113,7 +94,7 @@ InclusionRule = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, .
 
 
 class InclusionSets:
-    """The interned node sets over which spread constraints count."""
+    """The interned sets of nodes that spread constraints include."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -129,7 +110,7 @@ class InclusionSets:
         required: RequiredNodes | None,
         tolerations: tuple[Toleration, ...] | None,
     ) -> IncludedNodes:
-        """Return the nodes with all keys that the affinity and tolerations admit; add a reference.
+        """Return the nodes that have all keys and are admitted, and add a reference to the set.
 
         Args:
             keys: the topology keys that a node needs.
@@ -150,7 +131,7 @@ class InclusionSets:
         return known[1]
 
     def release(self, included_nodes: IncludedNodes) -> None:
-        """Remove a reference to a set; forget the set with the last one."""
+        """Remove a reference to a set, and drop the set if it was the last one."""
         included_nodes.users -= 1
         if not included_nodes.users:
             rule, _ = self._known.pop(self._identities.pop(included_nodes))
@@ -168,7 +149,7 @@ class InclusionSets:
             included_nodes.resize(self._nodes.size)
 
     def enter(self, slot: int) -> None:
-        """Add a node, whose columns are written, to the sets that admit it."""
+        """Add a node to the sets that admit it, after its columns are written."""
         row = np.array([slot])
         for rule, included_nodes in self._known.values():
             if self._admits(rule, row)[0]:
@@ -179,7 +160,7 @@ class InclusionSets:
             included_nodes.leave(slot)
 
     def verdicts(self) -> Iterator[bool]:
-        """Yield for each set whether its nodes and their counts are right."""
+        """Yield, for each set, whether its nodes and their counts are correct."""
         for rule, included_nodes in tuple(self._known.values()):
             slots = np.arange(self._nodes.size)
             yield bool(np.array_equal(included_nodes.mask, self._admits(rule, slots))) and (
@@ -199,7 +180,7 @@ class InclusionSets:
 
 
 def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
-    """Return the label keys that decide which nodes are in a set."""
+    """Return the label keys that determine which nodes are in a set."""
     names, required, _ = rule
     if required is None:
         return names
@@ -207,7 +188,7 @@ def _keys_of(rule: InclusionRule) -> tuple[str, ...]:
 
 
 class ObjectRules(NamedTuple):
-    """The auxiliary objects that the compilation of pods reads."""
+    """The auxiliary objects that are read when pods are compiled."""
 
     selectors: DefaultSelectors
     volumes: VolumeTable
@@ -216,7 +197,7 @@ class ObjectRules(NamedTuple):
 
 
 class Compiler:
-    """The templates and classes of one cluster under one configuration."""
+    """Compiles pods into the templates and classes of one cluster under one configuration."""
 
     def __init__(
         self,
@@ -228,7 +209,7 @@ class Compiler:
         objects: ObjectRules,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
-        """Call `dropped` with released rules on nodes, as `RulesInterner` does."""
+        """Create a compiler; `dropped` receives released node rules, as in `RulesInterner`."""
         self._config = config
         self._profiles = profiles
         self._nodes = nodes
@@ -248,24 +229,22 @@ class Compiler:
         self._classes: dict[object, PodClass] = {}
         self._last: tuple[Pod, PodClass, bool] | None = None
         """The last pod compiled, its class, and whether the class ignores owners, volumes, and
-        devices.
-
-        Often the same pod is compiled again at once, bound to a node."""
+        devices. Often, the same pod is compiled again immediately, bound to a node."""
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.idle_bytes = 0
-        """The approximate size of the idle classes, and of the templates whose classes are all
-        idle."""
+        """The approximate size in bytes of the idle classes, and of the templates whose classes are
+        all idle."""
         self._uncommitted: dict[PodClass, int] = {}
-        """The classes that only uncommitted pods had, with the undo position at which they got a
+        """The classes that only uncommitted pods have had, with the undo position of their first
         pod."""
         self.uncommitted_idle: dict[PodClass, None] = {}
-        """Those of them without pods."""
+        """The uncommitted classes without pods."""
         self._kin: Counter[object] = Counter()
-        """The number of classes with pods by `PodClass.kin`."""
+        """The number of classes with pods, by `PodClass.kin`."""
         self._falling_back: dict[Template, None] = {}
         """The templates that have variants (`service.engine.placing.spread_fallback`)."""
         self.has_dropped = False
-        """Whether a class was dropped since this was last reset."""
+        """Whether a class was dropped since this flag was last reset."""
         self.execution_classes: dict[PodClass, None] = {}
         """The classes of known pods with rules that are required during execution."""
 
@@ -274,7 +253,7 @@ class Compiler:
         return {"classes": len(self._classes), "templates": len(self._templates)}
 
     def class_of(self, pod: Pod) -> PodClass:
-        """Return the class of a pod, compiled on first use."""
+        """Return a pod's class, compiling it on first use."""
         if self._last is not None:
             last, known, is_plain = self._last
             if _share_objects(last, pod) and (is_plain or _have_equal_owners(last, pod)):
@@ -329,7 +308,7 @@ class Compiler:
         return pod_class
 
     def hold(self, pod_class: PodClass, position: int) -> None:
-        """Count one more known pod of the class, added at a position of the undo log."""
+        """Count one more known pod of a class, added at a position of the undo log."""
         pod_class.pods += 1
         if pod_class.pods == 1:
             pod_class.identity = self._mark_used(pod_class)
@@ -341,7 +320,7 @@ class Compiler:
                 self.execution_classes[pod_class] = None
 
     def drop(self, pod_class: PodClass) -> None:
-        """Count one less known pod of the class; a class without pods may be forgotten later."""
+        """Count one fewer known pod of a class; a class without pods may be dropped later."""
         pod_class.pods -= 1
         if pod_class.pods == 0:
             self.execution_classes.pop(pod_class, None)
@@ -354,7 +333,7 @@ class Compiler:
     # Retention of classes without pods
 
     def commit_until(self, position: int) -> None:
-        """Treat all pods added before a position as permanent, and keep their classes."""
+        """Treat all pods added before a position as permanent, retaining their classes."""
         committed = [
             pod_class
             for pod_class, since in self._uncommitted.items()
@@ -364,7 +343,7 @@ class Compiler:
             del self._uncommitted[pod_class]
 
     def forget_in_steps(self) -> Generator[None, None, None]:
-        """Drop in steps the uncommitted classes that have no pods and serve no other class."""
+        """Drop, in steps, uncommitted classes that have no pods and serve no other class."""
         uncommitted_idle, origins = list(self.uncommitted_idle), self._origins()
         for number, pod_class in enumerate(uncommitted_idle, 1):
             if pod_class in self.uncommitted_idle:
@@ -383,7 +362,7 @@ class Compiler:
             self._drop(next(iter(self._idle)))
 
     def _origins(self) -> dict[int, int]:
-        """Return for each variant of a spec the spec that it derives from, by object id."""
+        """Return the spec that each variant of a spec derives from, by object id."""
         return {
             id(variant): id(template.spec)
             for template in self._falling_back
@@ -391,7 +370,7 @@ class Compiler:
         }
 
     def _serves_others(self, pod_class: PodClass, origins: Mapping[int, int]) -> bool:
-        """Return whether pods of another class, by kin or spec, are placed through this one."""
+        """Return whether pods of a related class, by kin or spec, are placed through this class."""
         if pod_class.kin is not None and pod_class.kin in self._kin:
             return True
         origin = origins.get(id(pod_class.template.spec))
@@ -414,7 +393,7 @@ class Compiler:
 
     @property
     def is_full(self) -> bool:
-        """Whether idle classes exceed their bytes; a decision's own classes stay until its end."""
+        """Whether idle classes exceed their size limit; a decision's own classes are kept."""
         return self.idle_bytes > IDLE_BYTES_MAX and len(self._idle) > 1
 
     def _mark_used(self, pod_class: PodClass) -> object:
@@ -428,7 +407,7 @@ class Compiler:
         return identity
 
     def _drop(self, pod_class: PodClass) -> None:
-        """Forget a class without pods."""
+        """Drop a class without pods."""
         identity = self._mark_used(pod_class)
         self._last = None
         self.has_dropped = pod_class.is_dropped = True
@@ -442,7 +421,7 @@ class Compiler:
         self._release(pod_class.template)
 
     def _release(self, template: Template) -> None:
-        """Remove a class from a template; forget the template with the last one.
+        """Remove a class from a template, and drop the template once it has no classes.
 
         The class must not be idle.
         """
@@ -475,7 +454,7 @@ class Compiler:
     ) -> None:
         """Recompile the classes whose rules depend on an added, changed, or removed object.
 
-        These rules are default constraints, and data affinity.
+        Such rules are default constraints and data affinity.
         """
         affected = dict(self._defaulted.affected(before, after))
         affected.update(self._data_sets.affected(before, after))
@@ -526,7 +505,7 @@ class Compiler:
         return template
 
     def _weight(self, template: Template) -> int:
-        """Return the approximate bytes that forgetting the template would free.
+        """Return the approximate number of bytes that dropping the template would free.
 
         It is computed as if the template shared nothing but resources and common keys.
         """
@@ -540,7 +519,7 @@ class Compiler:
         return weight + sum(self._nodes.key(name).size_in_bytes for name in own_keys)
 
     def _constraints(self, pod: Pod) -> list[SelectedConstraint]:
-        """Return the pod's own constraints, or else the defaults whose selectors are known."""
+        """Return a pod's own constraints, or else the defaults that have selectors for it."""
         constraints = pod.spec.topology_spread_constraints or self._profile(pod.spec).constraints
         if not constraints:
             return []
@@ -566,13 +545,13 @@ def _size_of_class(pod_class: PodClass) -> int:
 
 
 def _resources_of(template: Template) -> tuple[str, ...]:
-    """Return the resources that pods of a template request, before or after they are placed."""
+    """Return the resources that a template's pods request, before or after placement."""
     amounts = (*template.rules.needs.amounts, *template.use.amounts)
     return tuple(dict.fromkeys(name for name, _ in amounts))
 
 
 def _share_objects(one: Pod, other: Pod) -> bool:
-    """Return whether two pods share all parts of a class except owners, volumes, and devices."""
+    """Return whether two pods have the same class, ignoring owners, volumes, and devices."""
     return (
         one.spec is other.spec
         and one.labels is other.labels
@@ -609,7 +588,7 @@ def _devices_identity(pod: Pod) -> Hashable:
 
 
 class _TemplateBuilder:
-    """Fills one template, and interns its matchers and counters."""
+    """Builds one template, interning its matchers and counters."""
 
     def __init__(
         self,
@@ -716,9 +695,9 @@ class _TemplateBuilder:
         )
 
     def _required_affinity(self, terms: list[tuple[TermMatcher, str]]) -> list[AffinityTerm]:
-        """Compile required terms: as in Kubernetes, only pods that match all of them count.
+        """Compile required terms so that, as in Kubernetes, only pods that match all of them count.
 
-        With `affinity_per_term`, each term counts by itself.
+        With `affinity_per_term`, each term counts separately.
         """
         if self._config.affinity_per_term:
             return [self._term(frozenset((matcher,)), key) for matcher, key in terms]
@@ -840,7 +819,7 @@ class _TemplateBuilder:
 
 
 def _required_terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
-    """Return the required terms of both kinds, which filter alike at scheduling."""
+    """Return the required terms of both kinds, which filter in the same way during scheduling."""
     return (
         *(affinity.required_during_scheduling_required_during_execution or ()),
         *(affinity.required_during_scheduling_ignored_during_execution or ()),

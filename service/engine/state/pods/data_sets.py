@@ -1,4 +1,4 @@
-"""The locations of data sets that pods name, and the classes affected when a data set changes."""
+"""The nodes that have the data sets named by pods, and the classes affected by their changes."""
 
 from service.engine.state.nodes.node_rules import DataRules, NamedDataSet
 from service.engine.state.pods.classes import PodClass
@@ -20,11 +20,11 @@ class DataSets:
     def __init__(self, objects: AuxiliaryObjects) -> None:
         self._objects = objects
         self._users: dict[ObjectName, dict[PodClass, Pod]] = {}
-        """The classes that name a data set, each with a pod, by the data set's namespace and
-        name."""
+        """The classes that name each data set, each with one of its pods, by the data set's
+        namespace and name."""
 
     def rules_of(self, pod: Pod) -> DataRules | None:
-        """Return the pod's data sets with their current locations, or None if it names none."""
+        """Return a pod's data sets with the nodes that have them, or None if it names none."""
         wanted = pod.spec.data_affinity
         if wanted is None:
             return None
@@ -42,12 +42,12 @@ class DataSets:
         return NamedDataSet(name, nodes_with(body.spec) if isinstance(body, DataSetBody) else None)
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
-        """Make a class depend on the data sets that its pods name."""
+        """Make a class depend on the data sets named by its pods."""
         for name in data_sets_of(pod.spec):
             self._users.setdefault((pod.namespace, name), {})[pod_class] = pod
 
     def discard(self, pod_class: PodClass) -> None:
-        """Forget a dropped class."""
+        """Remove a dropped class."""
         for name in data_sets_of(pod_class.template.spec):
             users = self._users[pod_class.namespace, name]
             del users[pod_class]
@@ -57,7 +57,7 @@ class DataSets:
     def affected(
         self, before: DeclaredObject[Partial] | None, after: DeclaredObject[Partial] | None
     ) -> list[tuple[PodClass, Pod]]:
-        """Return the classes that name an added, changed, or removed object, each with a pod."""
+        """Return the classes that name a changed data set, each with one of its pods."""
         some = after or before
         if some is None or some.kind != DATA_SET.kind:
             return []

@@ -20,7 +20,7 @@ from service.model.workloads.owners import (
 
 Labels = Mapping[str, str]
 OwnerKey = tuple[str, str, str, str]
-"""Namespace, API version, kind, and name of an owner."""
+"""The namespace, API version, kind, and name of an owner."""
 
 
 class DefaultSelectors:
@@ -28,12 +28,12 @@ class DefaultSelectors:
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, Labels]] = {}
-        """The labels that each service selects, by namespace and name; services without a selector
-        are omitted."""
+        """The labels that each service selects, by namespace and name, except services without a
+        selector."""
         self._controllers: dict[OwnerKey, Labels] = {}
-        """The labels that replication controllers select; they override those of services."""
+        """The labels that each replication controller selects, which override those of services."""
         self._sets: dict[OwnerKey, Selector] = {}
-        """The selectors of ReplicaSets and StatefulSets, which have to match in addition."""
+        """The selectors of ReplicaSets and StatefulSets, which must match as well."""
 
     def change(
         self,
@@ -41,7 +41,7 @@ class DefaultSelectors:
         before: DeclaredObject[Partial] | None,
         after: DeclaredObject[Partial] | None,
     ) -> None:
-        """Record an object that was added (no `before`), changed, or removed (no `after`)."""
+        """Record an object's addition (no `before`), change, or removal (no `after`)."""
         some = after or before
         if some is None:
             return
@@ -70,7 +70,7 @@ class DefaultSelectors:
             del self._services[namespace]
 
     def of(self, pod: Pod) -> Selector:
-        """Return what the default constraints of a pod select; empty if they do not apply to it."""
+        """Return the selector for a pod's default constraints; empty if they do not apply."""
         labels: dict[str, str] = {}
         for selected in self._services.get(pod.namespace, {}).values():
             if _has(pod.labels, selected):
@@ -84,7 +84,7 @@ class DefaultSelectors:
 
 
 class DefaultedClasses:
-    """The classes that take the default constraints, each with one of its pods."""
+    """The classes that use the default constraints, each with one of its pods."""
 
     def __init__(self, match_index: MatchIndex) -> None:
         self._match_index = match_index
@@ -92,14 +92,14 @@ class DefaultedClasses:
         self._owned: dict[OwnerKey, dict[PodClass, None]] = {}
 
     def add(self, pod_class: PodClass, pod: Pod) -> None:
-        """Record that a class takes the defaults."""
+        """Record that a class uses the default constraints."""
         self._pods[pod_class] = pod
         if pod.controller is not None:
             key = _key_of(pod.namespace, pod.controller)
             self._owned.setdefault(key, {})[pod_class] = None
 
     def discard(self, pod_class: PodClass) -> None:
-        """Forget a class, if it takes the defaults."""
+        """Remove a class, if it uses the default constraints."""
         pod = self._pods.pop(pod_class, None)
         if pod is None or pod.controller is None:
             return
@@ -129,22 +129,22 @@ class DefaultedClasses:
                     and _has(pod_class.labels, labels)
                 ):
                     yield pod_class
-            return  # those with all pairs have the first one
+            return  # classes with all pairs have the first pair
 
 
 def owner_key(kept: DeclaredObject[Partial]) -> OwnerKey:
-    """Return the key by which the pods that an object owns refer to it."""
+    """Return the key that an object's pods use to refer to it as their owner."""
     return kept.namespace, DECLARED_KINDS[kept.kind].api_version, kept.kind, kept.name
 
 
 def service_labels(kept: DeclaredObject[Partial] | None) -> Labels:
-    """Return the labels that a service selects; empty for any other object."""
+    """Return the labels that a service selects, or nothing for any other object."""
     body = None if kept is None else kept.body
     return (body.spec.selector or {}) if isinstance(body, ServiceBody) else {}
 
 
 def decides(kept: DeclaredObject[Partial], pod: Pod) -> bool:
-    """Return whether an object may decide what the default constraints of a pod select."""
+    """Return whether an object may affect which pods a pod's default constraints select."""
     if kept.namespace != pod.namespace:
         return False
     labels = service_labels(kept)

@@ -1,4 +1,4 @@
-"""The placed pods of each node as arrays in order of importance, which is the order of preemption.
+"""The placed pods of each node as arrays in order of importance, for preemption.
 
 A pod is more important than another if its priority is higher or, at equal priority, if it has run
 longer.
@@ -18,12 +18,13 @@ from service.engine.state.pods.classes import PodClass
 from service.model.pods.pod import Pod
 
 NO_POD: Final = 2**62
-"""The priority of an empty cell, higher than that of any pod."""
+"""The priority in an empty cell, which is higher than that of any pod."""
 DEPTH_MIN = 8
 DEPTH_MAX = 128
-"""Nodes with more pods than this are crowded and not represented in the arrays."""
+"""The maximum number of pods on a node in the arrays; nodes with more pods are crowded and left
+out."""
 PODS = "pods"
-"""A pseudo resource: every pod takes one."""
+"""A pseudo resource that every pod uses one unit of."""
 
 PlacedPod = tuple[Pod, PodClass, PodUsage]
 PlacedOn = Callable[[int], Iterable[PlacedPod]]
@@ -35,7 +36,7 @@ def importance(pod: Pod) -> tuple[int, int, str]:
 
 
 def started_at(pod: Pod) -> int:
-    """Return since when a pod runs, in seconds; its creation time until that is reported."""
+    """Return a pod's start time in seconds, or its creation time until the start is reported."""
     return _seconds(pod.started or pod.created)
 
 
@@ -48,7 +49,7 @@ def _seconds(time: str) -> int:
 
 
 class ImportanceTable:
-    """The pods of each node in order of importance, as arrays of the shape (depth, nodes).
+    """The pods of each node in order of importance, as arrays of shape (depth, nodes).
 
     It is filled on first use, and repaired for the nodes whose pods have changed.
     """
@@ -59,7 +60,7 @@ class ImportanceTable:
         self._pods: list[tuple[Pod, ...]] = []
         self._ids: dict[PodClass, int] = {}
         self.classes: list[PodClass] = []
-        """The classes by the ids in `class_ids`, including those without pods."""
+        """The classes, including those without pods, indexed by the ids in `class_ids`."""
         self._allocate(DEPTH_MIN, 0)
 
     def _allocate(self, depth: int, width: int) -> None:
@@ -70,19 +71,19 @@ class ImportanceTable:
         """The nodes with more pods than the arrays hold, shape (nodes,)."""
         self._amounts: dict[str, Ints] = {}
         self.used = 0
-        """The greatest number of pods on a node."""
+        """The highest number of pods on a node."""
 
     @property
     def depth(self) -> int:
-        """The number of pods per node for which the arrays have space."""
+        """The number of pods per node that the arrays have space for."""
         return len(self.priorities)
 
     def pods_on(self, slot: int) -> tuple[Pod, ...]:
-        """Return the pods of a node, the most important first."""
+        """Return the pods of a node, most important first."""
         return self._pods[slot]
 
     def amounts(self, resource: str) -> Ints:
-        """Return what each pod takes of a resource, shape (depth, nodes)."""
+        """Return the amount of a resource that each pod uses, shape (depth, nodes)."""
         amounts = self._amounts.get(resource)
         if amounts is None:
             amounts = self._amounts[resource] = np.zeros_like(self.priorities)
@@ -95,7 +96,7 @@ class ImportanceTable:
         yield from (int(amount.nbytes) for amount in self._amounts.values())
 
     def forget_dropped(self) -> None:
-        """Drop the amounts of dropped resources, and restart if any class was dropped."""
+        """Drop the amounts of dropped resources, and start over if any class was dropped."""
         for resource in [
             amount for amount in self._amounts if not self._nodes.users.resources[amount]
         ]:
@@ -105,7 +106,7 @@ class ImportanceTable:
             self._restart(self.depth, self._nodes.size)
 
     def refresh(self, placed_on: PlacedOn, resources: Iterable[str] = ()) -> None:
-        """Update all arrays, including the amounts of these resources."""
+        """Bring all arrays up to date, including the amounts of `resources`."""
         width = self._nodes.size
         if width != self.priorities.shape[1] or len(self.classes) > _classes_max(self.priorities):
             self._restart(DEPTH_MIN, width)
@@ -127,7 +128,7 @@ class ImportanceTable:
         self._position = -1
 
     def _repair(self, slots: Slots, placed_on: PlacedOn) -> bool:
-        """Rewrite the columns of some nodes; return False if one of them needs more depth."""
+        """Rewrite the columns of some nodes, or return False if one of them needs more depth."""
         self.priorities[:, slots] = NO_POD
         for amounts in self._amounts.values():
             amounts[:, slots] = 0
@@ -164,7 +165,7 @@ class ImportanceTable:
 
 
 class _Entries:
-    """Cells collected so that they are written with one assignment per array."""
+    """Cells collected for writing with one assignment per array."""
 
     def __init__(self, resources: Iterable[str]) -> None:
         self.ranks: list[int] = []
@@ -195,5 +196,5 @@ def _importance_of_placed(placed: PlacedPod) -> tuple[int, int, str]:
 
 
 def _classes_max(priorities: Ints) -> int:
-    """Return how many classes may accumulate before those without pods are forgotten."""
+    """Return the number of classes that may accumulate before those without pods are dropped."""
     return 1024 + 2 * priorities.size

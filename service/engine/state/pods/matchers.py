@@ -1,6 +1,6 @@
-"""Matchers: the pods that a term or a spread constraint applies to, in a form that can be interned.
+"""Matchers: the pods that a term or a spread constraint applies to, in an internable form.
 
-Equal matchers that are written in different ways (labels or expressions, in any order) become equal
+Equal matchers that are written differently (as labels or expressions, in any order) become equal
 values, so that they share their counters.
 """
 
@@ -32,14 +32,14 @@ class Requirement(NamedTuple):
 
 
 Selector = frozenset[Requirement]
-"""All requirements must hold; an empty set matches everything, and None in place of a selector
-matches nothing."""
+"""A set of requirements that must all hold. An empty set matches everything; None in place of a
+selector matches nothing."""
 
 EVERYTHING: Selector = frozenset()
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector | None:
-    """Return labels and expressions as one set of requirements, or None for None."""
+    """Compile a selector's labels and expressions to one set of requirements, or None to None."""
     if selector is None:
         return None
     labels = (
@@ -54,14 +54,14 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
 
 
 class NamespaceRule(NamedTuple):
-    """The union of the named namespaces and of those whose labels the selector matches.
+    """The union of the named namespaces and those with labels that the selector matches.
 
-    Namespaces that `excepted` matches are excluded from both.
+    Namespaces that `excepted` matches are excluded from both. A namespace that was never stored has
+    no labels.
 
-    A namespace that was never stored has no labels. Kubernetes treats terms in two ways: it
-    resolves the selector in a term of an incoming pod to the names of stored namespaces
-    (`stored_only`), but evaluates that of a placed pod on the labels. The two differ if a selector
-    matches absent labels.
+    Kubernetes treats terms in two ways: it resolves the selector in a term of an incoming pod to
+    the names of stored namespaces (`stored_only`), but evaluates the selector of a placed pod on
+    the labels. The results differ if a selector matches absent labels.
     """
 
     names: frozenset[str]
@@ -79,7 +79,7 @@ class NamespaceRule(NamedTuple):
         return all(requirement.holds(labels or {}) for requirement in self.excepted)
 
     def names_or_selects(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Return whether the rule holds for a namespace if exceptions are ignored."""
+        """Return whether the rule holds for a namespace, ignoring exceptions."""
         if namespace in self.names:
             return True
         if self.selector is None or (labels is None and self.stored_only):
@@ -88,11 +88,11 @@ class NamespaceRule(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The parts of a pod that matchers read."""
+    """The attributes of a pod that matchers read."""
 
     namespace: str
     namespace_labels: Mapping[str, str] | None
-    """None if the namespace is not stored."""
+    """The labels of the pod's namespace, or None if it is not stored."""
     labels: Mapping[str, str]
     terminating: bool
 
@@ -103,9 +103,9 @@ class TermMatcher(NamedTuple):
     namespaces: NamespaceRule
     selector: Selector | None
     daemons: frozenset[str] = frozenset()
-    """Daemon namespaces: the rule does not apply between their pods and all others."""
+    """The daemon namespaces; the rule does not apply between their pods and all other pods."""
     of_daemon: bool = False
-    """Whether the pod that has the rule is itself in a daemon namespace."""
+    """Whether the pod that has the rule is in a daemon namespace."""
     terminating_too: bool = True
 
     def matches(self, subject: Subject) -> bool:
@@ -113,11 +113,11 @@ class TermMatcher(NamedTuple):
         return not self._exempts(subject) and self._selects(subject)
 
     def exempts_daemon(self, subject: Subject) -> bool:
-        """Return whether only the exemption of daemons keeps the rule from applying to a pod."""
+        """Return whether the rule fails to apply to a pod only because daemons are exempt."""
         return self._exempts(subject) and self._selects(subject)
 
     def excepts(self, subject: Subject) -> bool:
-        """Return whether only an excepted namespace keeps the rule from applying to a pod."""
+        """Return whether the rule fails to apply to a pod only because of an excepted namespace."""
         rule, labels = self.namespaces, subject.namespace_labels
         return (
             rule.excepts(labels)
@@ -127,7 +127,7 @@ class TermMatcher(NamedTuple):
         )
 
     def _exempts(self, subject: Subject) -> bool:
-        """Return whether exactly one of the two pods is a daemon."""
+        """Return whether exactly one of the rule's owner and the pod is a daemon."""
         return (subject.namespace in self.daemons) != self.of_daemon
 
     def _selects(self, subject: Subject) -> bool:
@@ -149,16 +149,16 @@ class TermMatcher(NamedTuple):
 
 
 Matcher = frozenset[TermMatcher]
-"""Matches the pods that all of the term matchers match; usually there is only one."""
+"""Term matchers that a pod must match together; usually there is only one."""
 
 
 def matches(matcher: Matcher, subject: Subject) -> bool:
-    """Return whether every term matcher matches the pod."""
+    """Return whether a pod matches every term matcher."""
     return all(term.matches(subject) for term in matcher)
 
 
 def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
-    """Return label pairs such that every matched pod has at least one of them, or None."""
+    """Return label pairs such that every matching pod has at least one of them, or None."""
     best: Requirement | None = None
     for term in matcher:
         for requirement in term.selector or ():
@@ -170,7 +170,7 @@ def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
 
 
 def named_namespaces(matcher: Matcher) -> frozenset[str] | None:
-    """Return the only namespaces whose pods can match, or None if namespace labels decide."""
+    """Return the only namespaces with pods that can match, or None if namespace labels decide."""
     for term in matcher:
         if term.namespaces.selector is None:
             return term.namespaces.names
@@ -178,7 +178,8 @@ def named_namespaces(matcher: Matcher) -> frozenset[str] | None:
 
 
 MATCHER_BYTES, REQUIREMENT_BYTES, VALUE_BYTES = 1_024, 512, 384
-"""The approximate sizes of a matcher, of a requirement, and of a value with its index entry."""
+"""The approximate sizes in bytes of a matcher, of a requirement, and of a value with its index
+entry."""
 
 
 def size_in_bytes(matcher: Matcher) -> int:
@@ -194,7 +195,7 @@ def size_in_bytes(matcher: Matcher) -> int:
 
 
 def for_incoming(term: TermMatcher) -> TermMatcher:
-    """Convert the matcher of a placed pod's term to that of an incoming pod's term."""
+    """Convert the matcher of a placed pod's term to the matcher of an incoming pod's term."""
     selector = term.namespaces.selector
     if not selector or not all(requirement.holds({}) for requirement in selector):
         return term
@@ -202,7 +203,7 @@ def for_incoming(term: TermMatcher) -> TermMatcher:
 
 
 def compile_namespaces(selector: LabelSelector | None, own_namespace: str) -> NamespaceRule:
-    """Compile the namespaces of a spread constraint: the selected ones, or else the pod's own."""
+    """Compile a spread constraint's namespaces: the selected ones, or the pod's own by default."""
     if selector is None:
         return NamespaceRule(frozenset((own_namespace,)), None)
     return NamespaceRule(frozenset(), compile_selector(selector))
@@ -218,9 +219,10 @@ def compile_term(
 ) -> TermMatcher:
     """Compile the matcher of one (anti-)affinity term of a pod in `own_namespace`.
 
-    The namespaces are those in the list and those that the selector selects; if both are absent or
-    empty, the pod's own. With `empty_list_means_all`, a list that is present but empty means all.
-    Without `reads_selector`, the selector is treated as absent.
+    The term applies to the namespaces in its list and those that its selector selects, or to the
+    pod's own namespace if both are absent or empty. With `empty_list_means_all`, a list that is
+    present but empty means all namespaces. Without `reads_selector`, the selector is treated as
+    absent.
     """
     names = frozenset(term.namespaces or ())
     selector = compile_selector(term.namespace_selector if reads_selector else None)

@@ -1,4 +1,4 @@
-"""Objects of kinds other than node, namespace, and pod that rules read."""
+"""Objects that rules read, of kinds other than node, namespace, and pod."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
@@ -10,26 +10,26 @@ B = TypeVar("B", bound=Partial)
 
 
 class AuxiliaryObjects:
-    """The auxiliary objects of one cluster, by kind, name, and namespace."""
+    """The auxiliary objects of one cluster, by kind, namespace, and name."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, dict[ObjectName, DeclaredObject[Partial]]] = {}
         self._by_body: dict[type[Partial], dict[ObjectName, DeclaredObject[Partial]]] = {}
         self._by_namespace: dict[tuple[str, str], dict[str, DeclaredObject[Partial]]] = {}
-        """The objects of each kind and namespace, by name."""
+        """The objects by kind and namespace, and then by name."""
         self.kinds: set[str] = set()
         """The kinds with at least one object."""
 
     def __iter__(self) -> Iterator[DeclaredObject[Partial]]:
-        """Return all objects of all kinds."""
+        """Iterate over all objects of all kinds."""
         return (manifest for objects in self._by_kind.values() for manifest in objects.values())
 
     def get(self, kind: str, namespace: str, name: str) -> DeclaredObject[Partial] | None:
-        """Return the object of this kind and name, or None."""
+        """Return the object of a kind, namespace, and name, or None."""
         return self._by_kind.get(kind, {}).get((namespace, name))
 
     def having(self, body: type[B]) -> Mapping[ObjectName, DeclaredObject[B]]:
-        """Return all objects of the kind whose bodies have this type, by namespace and name."""
+        """Return all objects of the kind with this body type, by namespace and name."""
         return cast("Mapping[ObjectName, DeclaredObject[B]]", self._by_body.get(body, {}))
 
     def within(self, kind: str, namespace: str) -> Mapping[str, DeclaredObject[Partial]]:

@@ -1,35 +1,30 @@
 """The first-pod exemption: affinity terms with `firstPodExempt` wait for a sibling, a pod of the same controller.
 
 A term with `firstPodExempt` does not apply to a pod until one of its siblings is placed. The
-siblings of a pod are the pods of its namespace that also have such a term, and the same controller;
-for pods without a controller, those without one and with the same labels. This identity becomes a
-label of their classes, under a key that no manifest can have, so that siblings are counted like the
-pods that any selector matches.
+siblings of a pod are the pods in its namespace that also have such a term and have the same
+controller. For a pod without a controller, they are the pods with the same labels and no
+controller. This identity becomes a label of their classes, under a key that no manifest can have,
+so that siblings are counted like pods that match a selector.
 """
 
 import msgspec
 
-from service.engine.state.pods.matchers import (
-    Matcher,
-    NamespaceRule,
-    Requirement,
-    TermMatcher,
-)
+from service.engine.state.pods.matchers import Matcher, NamespaceRule, Requirement, TermMatcher
 from service.model.pods.pod import Affinity, Pod
 
 SIBLING_LABEL = " siblings"
-"""The key of the label; it is not a valid label key."""
+"""The key of the label, which no manifest can have because it is not a valid label key."""
 
 
 def exempts_first(affinity: Affinity) -> bool:
-    """Return whether a term of affinity exempts the first of a pod and its siblings."""
+    """Return whether an affinity term exempts the first pod among siblings."""
     rules = affinity.pod_affinity
     terms = rules and rules.required_during_scheduling_ignored_during_execution
     return any(term.first_pod_exempt for term in terms or ())
 
 
 def sibling_key_of(pod: Pod) -> str | None:
-    """Return a key shared by a pod and its siblings alone, or None if no term exempts the first."""
+    """Return a key shared only by a pod and its siblings, or None if no first pod is exempt."""
     if pod.spec.affinity is None or not exempts_first(pod.spec.affinity):
         return None
     identity = sorted(pod.labels.items()) if pod.controller is None else pod.controller

@@ -1,4 +1,4 @@
-"""Compiled topology spread constraints: the pods they count, and the nodes they count over."""
+"""Compiled topology spread constraints, with the pods they count and the nodes they include."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,23 +10,22 @@ from service.engine.state.pods.matchers import NamespaceRule, Selector, Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SpreadRule:
-    """One constraint of one template."""
+    """One topology spread constraint of a template."""
 
     index: int
     """The index of the constraint in the pod's list, or else in the profile's."""
     key: TopologyKey
     counter: DomainCounter | None
-    """The matching pods on included nodes, by domain (for a soft hostname rule: by node).
-
-    None if the selector is empty or null: such a constraint counts no placed pod."""
+    """The matching pods on included nodes, by domain (by node for a soft hostname rule), or None if
+    the selector is empty or null, so that no placed pod counts."""
     needs_key: bool
-    """Whether a node without the key gets no score at all; otherwise only this rule contributes
+    """Whether a node without the key gets no score at all; otherwise, only this rule contributes
     nothing."""
     on_nodes: DomainCounter | None
-    """The matching pods by node, if no key is needed: nodes without it count as a domain."""
+    """The matching pods by node, if no key is needed, so that nodes without it count as a domain.
+    """
     per_node: bool
-    """Whether this is a soft rule on the hostname key, for which Kubernetes counts the pods of each
-    node."""
+    """Whether this is a soft rule on the hostname key, where Kubernetes counts pods by node."""
     included_nodes: IncludedNodes
     max_skew: int
     min_domains: int
@@ -41,7 +40,7 @@ class SpreadRule:
         )
 
     def counts_owner(self, pod: Subject) -> bool:
-        """Return whether a pod that has the constraint adds to its skew."""
+        """Return whether a pod that has the constraint increases its own skew."""
         reached = self.namespaces is None or self.namespaces.holds(
             pod.namespace, pod.namespace_labels
         )

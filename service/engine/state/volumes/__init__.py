@@ -1,1 +1,1 @@
-"""The volumes of a cluster, the claims to them, node limits, and their use by placed pods."""
+"""The volumes of a cluster, the claims to them, attach limits, and use by placed pods."""

@@ -1,22 +1,22 @@
-"""The nodes with pods that use a disk named in the pod itself."""
+"""The nodes with pods that use a disk named in the pod spec itself."""
 
 from collections.abc import Iterable
 
 from service.engine.state.volumes.pod_volumes import DiskKey, DiskUse
 
 Counts = dict[DiskKey, dict[int, int]]
-"""Disk to the number of its users by slot."""
+"""The number of users of each disk, by slot."""
 
 
 class DiskUsers:
-    """The users of each disk, and those that write to it."""
+    """The users of each disk, and the users that write to it."""
 
     def __init__(self) -> None:
         self._users: Counts = {}
         self._writers: Counts = {}
 
     def count(self, uses: Iterable[DiskUse], slot: int, pods: int) -> None:
-        """Record that pods with these disks were added to a node, or removed from it."""
+        """Record that pods with these disks were added to or removed from a node."""
         for use in uses:
             for key in use.keys:
                 _add(self._users, key, slot, pods)
@@ -24,7 +24,7 @@ class DiskUsers:
                     _add(self._writers, key, slot, pods)
 
     def conflicts(self, uses: Iterable[DiskUse]) -> set[int]:
-        """Return the nodes on which a pod with these disks would share one that is written."""
+        """Return the nodes where a pod with these disks would share a disk that is written to."""
         slots: set[int] = set()
         for use in uses:
             others = self._writers if use.only_reads else self._users

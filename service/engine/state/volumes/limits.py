@@ -1,8 +1,8 @@
 """The attached volumes of each node, and the attach limits of its CSI drivers.
 
-The volumes attached to a node are computed on demand from its pods, after a change of a pod with
-volumes, one of their claims or volumes, an attachment, or the drivers. A volume that several pods
-share counts once, so that sums would not be enough.
+The volumes attached to a node are recomputed on demand from its pods after a change to a pod with
+volumes, its claims or volumes, an attachment, or the drivers. A volume shared by several pods
+counts once, so sums over pods would not be enough.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from service.model.volumes.volume import DiskName
 
 UNLIMITED: Final = 2**62
 AMPLE: Final = 16
-"""A pod with at most this many volumes needs no check if every node has this many attachments
-left."""
+"""The number of attachments that every node must have left for a pod with at most this many volumes
+to need no check."""
 
 
 class VolumeUser:
-    """Pods that have the same volumes."""
+    """A group of pods with the same volumes."""
 
     def attached(self) -> set[DiskName]:
-        """Return the volumes that count towards the limits of a node with one of the pods."""
+        """Return the volumes that count towards a node's limits if it has one of the pods."""
         raise NotImplementedError
 
 
@@ -37,7 +37,7 @@ class _DriverColumns:
     def __init__(self, size: int) -> None:
         self.left = Column(np.int64, UNLIMITED, size)
         self.nearly_full = 0
-        """The number of nodes with room for fewer than AMPLE volumes."""
+        """The number of nodes that can attach fewer than AMPLE more volumes."""
 
     def resize(self, size: int) -> None:
         self.left.resize(size)
@@ -48,33 +48,33 @@ class _DriverColumns:
         self.left.cells[slot] = left
 
     def exceeded(self, count: int) -> Mask | None:
-        """Return where `count` more volumes are too many, shape (nodes,), or None if nowhere."""
+        """Return the nodes where `count` more volumes are too many, shape (nodes,), or None."""
         if not self.nearly_full and count <= AMPLE:
             return None
         return self.left.values < count
 
 
 class VolumeLimits:
-    """Attached volumes per node and driver, and their limits."""
+    """The attached volumes per node and driver, and the limits on them."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self._size = 0
         self._drivers: dict[str, _DriverColumns] = {}
         self._limits: dict[str, dict[str, int]] = {}
-        """The limits of drivers, by node name."""
+        """The limits of each driver, by node name."""
         self._attachments: dict[str, Counter[DiskName]] = {}
         """The VolumeAttachments of each node, by node name."""
         self._placed: dict[int, dict[VolumeUser, int]] = {}
         self._used: dict[int, set[DiskName]] = {}
-        """The volumes that pods use by slot, for nodes with limits."""
+        """The volumes used by pods, by slot, for nodes with limits."""
         self._users: dict[DiskName, set[int]] = {}
         self._stale: set[int] = set()
 
     # Updates
 
     def count(self, user: VolumeUser, slot: int, pods: int) -> None:
-        """Record that pods with volumes were added to a node, or removed from it."""
+        """Record that pods with volumes were added to or removed from a node."""
         placed = self._placed.setdefault(slot, {})
         before = placed.get(user, 0)
         if before + pods:
@@ -88,7 +88,7 @@ class VolumeLimits:
         self._stale.add(slot)
 
     def touch(self, slots: Iterable[int]) -> None:
-        """Record that nodes, or the volumes of their pods, may have changed."""
+        """Record that nodes, or their pods' volumes, may have changed."""
         self._stale.update(slots)
 
     def touch_all(self) -> None:
@@ -96,7 +96,7 @@ class VolumeLimits:
         self._stale.update(self._placed)
 
     def limit(self, node_name: str, limits: dict[str, int] | None) -> None:
-        """Set the driver limits of a node, or forget them (None)."""
+        """Set a node's driver limits, or remove them if `limits` is None."""
         if limits is None:
             self._limits.pop(node_name, None)
         else:
@@ -104,7 +104,7 @@ class VolumeLimits:
         self.touch_node(node_name)
 
     def attach(self, node_name: str, disk: DiskName, times: int) -> None:
-        """Record that a volume is attached to a node (1), or detached (-1)."""
+        """Record that a volume was attached to a node (`times` = 1) or detached (`times` = -1)."""
         attachments = self._attachments.setdefault(node_name, Counter())
         attachments[disk] += times
         if not attachments[disk]:
@@ -120,7 +120,7 @@ class VolumeLimits:
             self._stale.add(slot)
 
     def _join(self, user: VolumeUser, slot: int) -> None:
-        """Add the volumes of new pods without recomputing those of the others."""
+        """Add the volumes of new pods without recomputing those of other pods."""
         node = self._nodes.nodes[slot]
         if node is None or slot in self._stale or self._size != self._nodes.size:
             self._stale.add(slot)
@@ -140,7 +140,7 @@ class VolumeLimits:
     # Queries
 
     def exceeded(self, disks: Iterable[DiskName]) -> Mask | None:
-        """Return where these volumes would exceed a limit, shape (nodes,), or None if nowhere."""
+        """Return the nodes where volumes would exceed a limit, shape (nodes,), or None."""
         wanted = frozenset(disks)
         if not self._limits or not wanted:
             return None
@@ -159,7 +159,7 @@ class VolumeLimits:
         return exceeded if exceeded.any() else None
 
     def users(self, disks: Iterable[DiskName]) -> set[int]:
-        """Return the nodes with limits whose pods use any of these volumes."""
+        """Return the nodes with limits and with pods that use any of these volumes."""
         self._refresh()
         return {slot for disk in disks for slot in self._users.get(disk, ())}
 

@@ -1,8 +1,8 @@
-"""The matching of unbound claims to volumes on each node, or to newly provisioned ones.
+"""The matching of unbound claims on each node to existing volumes or to newly provisioned ones.
 
-Claims are matched in order of size, each with the smallest volume that suits it on a node, and a
-claim without a match is provisioned; no match is revised for a better one. All nodes are matched
-together: a volume that many nodes can use is examined once.
+Claims are matched in order of size, each to the smallest suitable volume on a node. A claim without
+a match is provisioned, and no match is revised for a better one. All nodes are matched together, so
+a volume that many nodes can use is examined once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 NO_VOLUME = -1
 PROVISION = "provision"
-"""Stands for the name of a volume that is still to be provisioned."""
+"""The placeholder for the name of a volume that is yet to be provisioned."""
 
 
 class VolumeMatches:
-    """The volumes that the unbound claims of a pod get on every node."""
+    """The volumes to bind to a pod's unbound claims on every node."""
 
     def __init__(self, table: VolumeTable, claims: Sequence[PersistentVolumeClaim]) -> None:
         """Match `claims`, which wait for their first consumer, in order of the pod's volumes."""
@@ -32,9 +32,9 @@ class VolumeMatches:
         """The candidate volumes; chosen ones are stored by their index in this list."""
         self._numbers: dict[str, int] = {}
         self._chosen: dict[ObjectName, Ids] = {}
-        """By claim, its volume on each node, shape (nodes,)."""
+        """The volume of each claim on each node, shape (nodes,)."""
         self.without_volume: Mask = np.zeros(self._size, dtype=np.bool_)
-        """The nodes where a claim has no volume and cannot get one, shape (nodes,)."""
+        """The nodes where a claim has no volume and none can be provisioned, shape (nodes,)."""
         self.without_room: Mask = np.zeros(self._size, dtype=np.bool_)
         """The nodes where only a lack of capacity prevents provisioning, shape (nodes,)."""
         self._selected = [claim for claim in claims if claim.selected_node is not None]
@@ -48,7 +48,7 @@ class VolumeMatches:
         return self.without_volume | self.without_room
 
     def volumes_on(self, slot: int) -> dict[str, str]:
-        """Return claim to volume, or `PROVISION`, on a node where all claims can be bound."""
+        """Return the volume, or `PROVISION`, for each claim on a node where all can be bound."""
         volumes = {claim.name: PROVISION for claim in self._selected}
         for claim in self._others:
             number = int(self._chosen[claim.key][slot])
@@ -72,19 +72,19 @@ class VolumeMatches:
     # Existing volumes
 
     def _choose(self, claim: PersistentVolumeClaim, rank: int) -> Ids:
-        """Return the number of the claim's volume, shape (nodes,), after `rank` earlier claims."""
+        """Choose a claim's volume on each node, shape (nodes,), after `rank` earlier claims."""
         chosen = np.full(self._size, NO_VOLUME, dtype=np.int32)
         for volume in self._table.reserved_for(claim):
             if _could_hold(volume, claim):
                 self._assign(chosen, volume)
                 return chosen
-        # From the largest to the smallest, so that the smallest wins.
+        # Go from the largest to the smallest, so that the smallest wins.
         for volume in reversed(self._candidates(claim, rank)):
             self._assign(chosen, volume)
         return chosen
 
     def _candidates(self, claim: PersistentVolumeClaim, rank: int) -> list[PersistentVolume]:
-        """Return the smallest volumes that the claim could have.
+        """Return the smallest volumes that a claim could be bound to.
 
         For each set of nodes, one volume more than the earlier claims can take is enough.
         """
@@ -104,7 +104,7 @@ class VolumeMatches:
         return candidates
 
     def _assign(self, chosen: Ids, volume: PersistentVolume) -> None:
-        """Choose a volume on the nodes that can use it, where no other claim has it."""
+        """Choose a volume on the nodes that can use it, unless another claim has it there."""
         number = self._number(volume.name)
         nodes = self._table.nodes_of(volume)
         before = [
@@ -130,7 +130,7 @@ class VolumeMatches:
     # Provisioned volumes
 
     def _provision(self, claim: PersistentVolumeClaim, needed: Mask) -> None:
-        """Record where no volume can be provisioned for a claim, among the nodes that need one."""
+        """Record the nodes in `needed` where no volume can be provisioned for a claim."""
         if not needed.any():
             return
         storage_class = self._table.provisioning_class(claim)
@@ -151,7 +151,7 @@ def _requested_size(claim: PersistentVolumeClaim) -> int:
 
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether an without_reserved_nodes volume has the class, size, and mode of a claim."""
+    """Return whether an unreserved volume has the class, size, and mode of a claim."""
     return (
         volume.class_name == claim.class_name
         and volume.capacity >= claim.requested
@@ -162,7 +162,7 @@ def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether a claim's selector and access modes fit a volume."""
+    """Return whether a volume satisfies a claim's selector and access modes."""
     return volume.access_modes.issuperset(claim.access_modes) and (
         claim.selector is None or matches(claim.selector, volume.labels)
     )

@@ -1,4 +1,4 @@
-"""The volumes of a pod: claims by name, and disks named in the pod itself."""
+"""The volumes of a pod: claims by name, and disks named in the pod spec itself."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from service.model.pods.volume_sources import Volume
 from service.model.volumes.volume import DiskName, in_tree_disk
 
 DiskKey = tuple[str, ...]
-"""What two pods that use one disk share: its kind, and its name."""
+"""The kind and name of a disk, which are equal for all pods that use it."""
 
 
 class ClaimUse(NamedTuple):
@@ -20,12 +20,12 @@ class ClaimUse(NamedTuple):
 
 
 class DiskUse(NamedTuple):
-    """A disk that a pod names itself."""
+    """A disk that a pod spec names itself."""
 
     keys: tuple[DiskKey, ...]
-    """Two disks are the same if they share one of these keys."""
+    """The keys of the disk; two disks are the same if they share a key."""
     only_reads: bool
-    """Whether the pod only reads; readers may share a disk on a node."""
+    """Whether the pod only reads; such pods may share a disk on a node."""
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
@@ -50,13 +50,13 @@ def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
 
 
 def disks_of(pod: Pod) -> tuple[DiskUse, ...]:
-    """Return the disks that a pod names itself."""
+    """Return the disks that a pod spec names itself."""
     uses = [_disk(volume) for volume in pod.spec.volumes]
     return tuple([use for use in uses if use is not None])
 
 
 def attached_disks(pod: Pod) -> frozenset[DiskName]:
-    """Return the disks of a pod that count towards the limits of nodes."""
+    """Return a pod's disks that count towards the limits of nodes."""
     names = [in_tree_disk(volume) for volume in pod.spec.volumes]
     return frozenset([name for name in names if name is not None])
 

@@ -30,16 +30,16 @@ from service.model.volumes.volume import (
 )
 
 Sized = tuple[int, str]
-"""Capacity and name of a volume, so that smaller ones sort first."""
+"""The capacity and name of a volume, so that smaller ones sort first."""
 K = TypeVar("K")
 M = TypeVar("M")
 V = TypeVar("V")
 
 
 class VolumeTable:
-    """The volume objects of a cluster by name, and what is derived from them and from placed pods.
+    """A cluster's volume objects by name, and data derived from them and from placed pods.
 
-    The cluster puts and removes objects, and undoes that.
+    The cluster adds and removes objects, and undoes these changes.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -53,17 +53,17 @@ class VolumeTable:
         self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attachments_of: dict[str, dict[str, VolumeAttachment]] = {}
-        """The attachments of each volume."""
+        """The attachments of each volume, by volume name."""
         self._affinities: dict[str, bytes] = {}
         """The encoded node affinity of each volume, for comparison."""
         self._free: dict[str, list[Sized]] = {}
-        """By class, the volumes that are available, without_reserved_nodes, and unbound, smallest first."""
+        """The available, unreserved, and unbound volumes of each class, smallest first."""
         self._reserved_for: dict[ObjectName, dict[str, None]] = {}
-        """By claim, the volumes whose claimRef names it."""
+        """The volumes that name each claim in their claimRef."""
         self._bound_to: dict[str, dict[ObjectName, None]] = {}
-        """By volume, the claims that name it."""
+        """The claims that name each volume."""
         self._users: dict[ObjectName, dict[PodVolumes, None]] = {}
-        """By claim, the placed pods that use it."""
+        """The placed pods that use each claim."""
         self.disks = DiskUsers()
         self.limits = VolumeLimits(nodes)
         self.sets = NodeSets(nodes)
@@ -71,7 +71,7 @@ class VolumeTable:
     # Pods
 
     def count(self, volumes: "PodVolumes", slot: int, pods: int) -> None:
-        """Record that pods with these volumes were added to a node (1) or removed from it (-1)."""
+        """Record pods with these volumes added to a node (`pods` = 1) or removed (`pods` = -1)."""
         after = volumes.nodes.get(slot, 0) + pods
         if after:
             volumes.nodes[slot] = after
@@ -98,7 +98,7 @@ class VolumeTable:
         return {slot for volumes in self._users.get(key, ()) for slot in volumes.nodes}
 
     def disk_of(self, claim: PersistentVolumeClaim) -> DiskName | None:
-        """Return the volume as which a claim counts towards limits, or None.
+        """Return the volume that a claim counts as towards limits, or None.
 
         An unbound claim counts as the volume that its class would provision.
         """
@@ -121,18 +121,18 @@ class VolumeTable:
         return self.sets.of_affinity(volume.affinity, self._affinities[volume.name])
 
     def zones_of(self, volume: PersistentVolume) -> NodeSet | None:
-        """Return the nodes in the zones of a volume, or None for all."""
+        """Return the nodes in a volume's zones, or None for all."""
         return self.sets.of_zones(volume.zones) if volume.zones else None
 
     def reserved_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """Yield the volumes reserved for this claim, by name."""
+        """Yield the volumes reserved for a claim, ordered by name."""
         for name in sorted(self._reserved_for.get(claim.key, ())):
             volume = self.volumes[name]
             if volume.claim is not None and volume.claim.names(claim):
                 yield volume
 
     def free(self, class_name: str, size: int) -> Iterator[PersistentVolume]:
-        """Yield the without_reserved_nodes volumes of a class with at least this size, smallest first."""
+        """Yield the unreserved volumes of a class with at least this size, smallest first."""
         free = self._free.get(class_name, [])
         for index in range(bisect_left(free, (size, "")), len(free)):
             yield self.volumes[free[index][1]]
@@ -145,12 +145,12 @@ class VolumeTable:
         return storage_class
 
     def reports_capacity(self, storage_class: StorageClass) -> bool:
-        """Return whether volumes of the class are provisioned only where capacity is reported."""
+        """Return whether a class's volumes are provisioned only where capacity is reported."""
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
     def nodes_with_capacity(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
-        """Yield sets of nodes that can provision a volume of this size; they may overlap."""
+        """Yield possibly overlapping sets of nodes that can provision a volume of a size."""
         for capacity in self._capacities_of.get(storage_class.name, {}).values():
             if (
                 capacity.size_max is not None
@@ -245,13 +245,13 @@ class VolumeTable:
         self._unlist(volume)
 
     def _list(self, volume: PersistentVolume) -> None:
-        """Add a volume to the free ones, if it is free."""
+        """Add a volume to the list of free volumes, if it is free."""
         if self._is_free(volume):
             free = self._free.setdefault(volume.class_name, [])
             insort(free, (volume.capacity, volume.name))
 
     def _unlist(self, volume: PersistentVolume) -> None:
-        """Remove a volume from the free ones, if it is free."""
+        """Remove a volume from the list of free volumes, if it is free."""
         if self._is_free(volume):
             free = self._free[volume.class_name]
             del free[bisect_left(free, (volume.capacity, volume.name))]
@@ -259,7 +259,7 @@ class VolumeTable:
                 del self._free[volume.class_name]
 
     def _is_free(self, volume: PersistentVolume) -> bool:
-        """Return whether a volume is available, and neither reserved nor bound."""
+        """Return whether a volume is available and neither reserved nor bound."""
         if volume.claim is not None or volume.terminating or not volume.is_available:
             return False
         claims = self._bound_to.get(volume.name, ())
@@ -299,7 +299,7 @@ class VolumeTable:
     # Digests and recounts
 
     def objects(self) -> Iterator[VolumeObject]:
-        """Yield all objects, kind by kind in the order of their names."""
+        """Yield all objects by kind, ordered by name."""
         kinds: tuple[Mapping[Any, VolumeObject], ...] = (
             self.claims,
             self.volumes,
@@ -314,7 +314,7 @@ class VolumeTable:
                 yield known[key]
 
     def users(self) -> Iterator[tuple[ObjectName, Counter[int]]]:
-        """Yield each claim that placed pods use, with the number of these pods by slot."""
+        """Yield each claim that placed pods use, with the number of such pods by slot."""
         for key, users in self._users.items():
             total: Counter[int] = Counter()
             for volumes in users:
@@ -323,7 +323,7 @@ class VolumeTable:
 
 
 class PodVolumes(VolumeUser):
-    """The volumes of a class's pods, as scheduling reads them."""
+    """The volumes of a class's pods, in the form that scheduling reads."""
 
     __slots__ = ("_attached", "claims", "disks", "nodes", "pod_name", "pod_uid", "table")
 
@@ -332,13 +332,13 @@ class PodVolumes(VolumeUser):
         self.claims = claims_of(pod)
         """The claims without duplicates, in the order of the pod's volumes."""
         self.disks = disks_of(pod)
-        """The disks that the pod names itself."""
+        """The disks that the pod spec names itself."""
         self._attached = attached_disks(pod)
         self.pod_name = f"{pod.namespace}/{pod.name}"
         self.pod_uid = pod.uid
-        """Name and uid apply to all pods of the class if one of the claims is ephemeral."""
+        """The name and uid apply to all pods of the class if one of the claims is ephemeral."""
         self.nodes: dict[int, int] = {}
-        """The number of placed pods with these volumes by slot."""
+        """The number of placed pods with these volumes, by slot."""
 
     @override
     def attached(self) -> set[DiskName]:
@@ -350,7 +350,7 @@ class PodVolumes(VolumeUser):
         return attached
 
     def known_claims(self) -> list[PersistentVolumeClaim]:
-        """Return the claims that exist."""
+        """Return the pods' claims that exist."""
         known = self.table.claims
         return [known[use.key] for use in self.claims if use.key in known]
 
@@ -365,7 +365,7 @@ class PodVolumes(VolumeUser):
 
 
 def _swap(objects: dict[K, V], key: K, new: V | None) -> V | None:
-    """Replace the object of a key, or remove it (None); return the previous one, or None."""
+    """Set the object of a key, or remove it if None, and return the previous one, or None."""
     old = objects.pop(key, None)
     if new is not None:
         objects[key] = new
