@@ -189,6 +189,7 @@ failovers: setup .ha/patroni/bin/patroni ## have PostgreSQL fail over for many r
 	@.venv/bin/python -m tests.concurrency.failovers $(ARGS)
 
 upgrades: setup ## upgrade two servers under load, from each commit's code and tables, and check what is left (ARGS="434370b2 --ledger")
+	@UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --inexact --extra embedded --group upgrades
 	@.venv/bin/python -m tests.concurrency.upgrades $(ARGS)
 
 $(SHIPPED): uv.lock $(UV)

@@ -205,5 +205,5 @@ def _cold(count: int) -> tuple[float, float]:
     began = process_time()
     for each in asked:
         place_one(cluster, each)
-        cluster.settle(cluster.mark())
+        cluster.commit_until(cluster.mark())
     return (process_time() - began) / len(asked), reading / len(asked)

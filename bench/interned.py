@@ -120,7 +120,7 @@ def pending(pods: int, terms: int) -> float:
         pod = parsed(repelling(number, terms), RAISED)
         place(cluster, pod, with_reasons=False)
         cluster.put_pod(pod)
-        cluster.settle(cluster.mark())
+        cluster.commit_until(cluster.mark())
         cluster.forget_uncommitted()
     gc.collect()
     return megabytes() - before

@@ -166,7 +166,7 @@ def apart_by(key: str, nodes: int) -> tuple[Cluster, Pod]:
         if number % worlds.ZONES < half:
             on = f"node-{number}"
             cluster.put_pod(structs.replace(rival, name=f"rival-{number}", node_name=on))
-    cluster.settle(cluster.mark())
+    cluster.commit_until(cluster.mark())
     rules = worlds.affinity("podAntiAffinity", worlds.term("rival", key))
     return cluster, worlds.parsed(worlds.pod("asked", rules, labels={"app": "apart"}), cache)
 

@@ -66,7 +66,7 @@ def clusters(nodes: int, pods: int) -> Iterator[tuple[str, Cluster]]:
             cluster.put_node(parse_node(node(number)).node)
         for number in range(pods):
             cluster.put_pod(parse_pod(pod(number, nodes, shape), templates).pod)
-            cluster.settle(cluster.mark())
+            cluster.commit_until(cluster.mark())
         yield shape, cluster
 
 

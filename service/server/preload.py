@@ -21,8 +21,20 @@ import granian.server.mp  # noqa: E402 - see above
 
 import service.app  # noqa: E402
 
-__all__ = ["granian", "service"]
+__all__ = ["freeze_imports", "granian", "service"]
+
+_FORK_SERVER = os.getpid()
+
+
+def freeze_imports() -> None:
+    """Freeze what was imported, so that a worker's garbage collector leaves its pages shared.
+
+    Workers inherit this hook and do nothing: what a worker froze when it starts a process of its
+    own could never be collected again.
+    """
+    if os.getpid() == _FORK_SERVER:
+        gc.freeze()
+
 
 gc.collect()
-# Memory pages stay shared if a worker's collector does not touch what was imported before.
-os.register_at_fork(before=gc.freeze, after_in_child=gc.enable)
+os.register_at_fork(before=freeze_imports, after_in_child=gc.enable)
