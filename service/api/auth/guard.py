@@ -34,12 +34,12 @@ class RequestGuard(msgspec.Struct, frozen=True):
 
         async def entering(scope: Scope, receive: Receive, send: Send) -> None:
             options = scope["route_handler"].opt
-            access: Access = options[ACCESS]  # each has one, or no server starts
+            access: Access = options[ACCESS]  # checked for all before a server starts
             context = context_of(scope)
             context.operation = options.get("operation")
             context.cluster = scope["path_params"].get("cluster", "")
             arrival = context.arrival
-            if arrival is None:  # the worker where it arrived has found out who makes it
+            if arrival is None:  # the worker that received the request has authenticated it
                 check_access(access, context.principal, scope["path_params"])
                 await app(scope, receive, send)
                 return
@@ -48,7 +48,7 @@ class RequestGuard(msgspec.Struct, frozen=True):
             if not isinstance(access, Public):
                 principal = await self.authentication.principal(scope["headers"])
             if principal is EVERYBODY and not arrival.seemed_open:
-                # No token is asked for now, even if one was a moment ago.
+                # No token is required now, even if one was required a moment ago.
                 self.browsers.check(scope)
             context.principal = principal
             if principal is None and not arrival.has_turn:
