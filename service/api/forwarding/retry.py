@@ -1,4 +1,4 @@
-"""What happens if the worker to which a request is forwarded does not answer (P19).
+"""Handle a forwarded request whose other worker does not answer (P19).
 
 Forwarding only avoids races: a worker that cannot reach the other one decides by itself, and the
 compare-and-swap of the head keeps the log right. But no request may take effect twice, or be refused
@@ -56,10 +56,10 @@ Told_co = TypeVar("Told_co", bound=Reply, covariant=True)
 
 
 class Peers(Protocol[Request_contra, Told_co]):
-    """The other workers of this server."""
+    """The workers that a request can be forwarded to."""
 
     async def ask(self, holder: str, request: Request_contra, repeat: Repeat) -> Told_co:
-        """Make the worker `holder` decide a request, which it does not forward again.
+        """Have the worker `holder` decide a request; that worker does not forward it again.
 
         A request that may be repeated does not wait long for an unresponsive worker.
 
