@@ -1,4 +1,4 @@
-"""Messages to webhooks: the records of a part of the log, or that they are no longer available."""
+"""Build messages to webhooks: records of a part of the log, or a notice that records are lost."""
 
 from datetime import datetime
 from typing import Literal
@@ -42,23 +42,23 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """The next records to deliver."""
+    """The next records to deliver to a webhook."""
 
     end: int
-    """The revision at which it ends."""
+    """The last revision of the batch."""
     records: list[BindingChange]
     is_compacted: bool = False
     """Whether records up to the end are lost."""
     at: datetime
-    """When its last record was committed."""
+    """When the last record was committed."""
 
     @property
     def is_sent(self) -> bool:
-        """Whether it is sent to the receiver."""
+        """Whether the batch needs a message: it has records, or records are lost."""
         return self.is_compacted or bool(self.records)
 
     def identifier(self, row: WebhookRow) -> str:
-        """The `webhook-id`, which differs for each message."""
+        """Return the `webhook-id`, which differs for each message."""
         kind = "c" if self.is_compacted else "b"
         return f"msg_{row.uid}_{row.version}_{kind}{row.revision}-{self.end}"
 
@@ -86,9 +86,9 @@ def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
 def next_batch(
     row: WebhookRow, page: LogPage | Diverged, *, records_max: int, bytes_max: int
 ) -> Batch:
-    """Return what follows the revision up to which a webhook has everything.
+    """Return the next batch after the revision up to which a webhook has received everything.
 
-    A message that was begun ends where it ended at first, so that a repetition is identical.
+    A message that was begun before keeps its end, so that its repetition is identical.
     """
     if isinstance(page, Diverged):
         is_behind = row.revision < page.floor
