@@ -1,4 +1,4 @@
-"""Random identifiers: of objects, of commits, and at the end of generated names."""
+"""Random identifiers of objects and commits, and random suffixes of generated names."""
 
 import os
 import secrets
@@ -41,7 +41,7 @@ class RandomIds:
         """Return the `metadata.uid` of a new object; many are drawn at a time."""
 
     def suffix(self) -> str:
-        """Return the random end of a generated name."""
+        """Return the random suffix of a generated name."""
         return suffix_of(secrets.randbelow(SUFFIXES))
 
     commit_id = staticmethod(uuid.uuid4)  # noqa: TID251 - the source of identifiers

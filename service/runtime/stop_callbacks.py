@@ -1,4 +1,4 @@
-"""Callbacks of a worker's event loop for the signal to stop."""
+"""Callbacks in a worker's event loop for the stop signal."""
 
 import asyncio
 import signal
@@ -14,7 +14,7 @@ def on_stop_signal(act: Callable[[], object]) -> None:
 
     Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
     HTTP server still handles the signal itself. If it does so through the event loop, which receives
-    signals in another way, the signal's handler is free for us; otherwise our handler calls its own.
+    signals differently, the signal's handler is unused; otherwise, our handler calls its handler.
     """
     if threading.current_thread() is not threading.main_thread():
         return
