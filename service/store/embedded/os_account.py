@@ -50,7 +50,7 @@ class OsAccount:
     def reaches(self, path: Path) -> bool:
         """Return True if the account may enter `path`, by the mode of each folder on the way.
 
-        Access lists are not consulted: at worst PostgreSQL says itself that it cannot enter.
+        Access lists are not consulted: at worst, PostgreSQL itself reports the problem.
         """
         return all(self.may_enter(folder.stat()) for folder in (path, *path.parents))
 
@@ -64,7 +64,7 @@ class OsAccount:
 
 
 def choose(owner: int | None) -> OsAccount:
-    """Return the account for a data folder whose database belongs to `owner`, or None for a new one.
+    """Return the account for a data folder whose database `owner` owns (None: not yet created).
 
     Raises:
         FolderUnusableError: no account exists that PostgreSQL would accept.

@@ -34,7 +34,7 @@ def ask(path: Path) -> ProbeAnswer:
             connection.sendall(_TERMINATE)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         return ProbeAnswer.SILENT
-    except OSError:  # a full backlog, a reset, no answer in time: somebody is there
+    except OSError:  # a full backlog, a reset, no answer in time: something listens
         return ProbeAnswer.NOT_YET
     return meaning_of(answer)
 
