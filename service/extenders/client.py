@@ -103,7 +103,7 @@ class ExtenderClient:
                 return bytes(answer)
 
     def _connected(self) -> httpx.AsyncClient:
-        """Return a client that follows no redirects or proxy variables, so it calls no other host."""
+        """Return a client that calls no other host: it follows no redirects or proxy variables."""
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         return httpx.AsyncClient(
             verify=_context_of(self._extender, self._settings),

@@ -114,7 +114,7 @@ class Extenders(ExtenderCaller):
     async def _filtered(
         self, question: ExtenderQuestion, extender: Extender, names: Sequence[str]
     ) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
-        """Return the nodes that an extender keeps, its reasons against others, and unresolvable ones.
+        """Return the nodes kept by an extender, its reasons against others, and unresolvable ones.
 
         Raises:
             ExtenderFailed: it gave no usable answer.

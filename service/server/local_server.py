@@ -119,7 +119,8 @@ class LocalServer:
         """Wait until the server reports that it is ready.
 
         Raises:
-            UnavailableError: the server ended, or it was not ready at `deadline` (in monotonic seconds).
+            UnavailableError: the server ended, or it was not ready at `deadline` (in monotonic
+                seconds).
         """
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
@@ -145,7 +146,7 @@ class LocalServer:
             self.process = None
 
     def kill(self) -> None:
-        """Kill the server with SIGKILL, like a power failure, and wait for the end of its workers."""
+        """Kill the server with SIGKILL, like a power failure, and wait until its workers end."""
         if self.process is None:
             return
         self.process.kill()

@@ -57,7 +57,8 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
     Raises:
         ConfigurationError: there is no such cluster; no revision was changed.
         UnavailableError: the database cannot be reached.
-        StoppedError: a stop signal arrived. Some revisions may be raised; repeating this is harmless.
+        StoppedError: a stop signal arrived. Some revisions may be raised; repeating this is
+            harmless.
     """
     configure_logs(settings)
     try:

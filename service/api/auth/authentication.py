@@ -1,8 +1,8 @@
 """Authenticate callers by the Authorization header.
 
-Every process keeps all principals and tokens in memory, and compares them with the store at most once
-a second while requests arrive, so it soon refuses a revoked token. If no comparison has succeeded
-for five seconds, it no longer trusts its memory.
+Every process keeps all principals and tokens in memory, and compares them with the store at most
+once a second while requests arrive, so it soon refuses a revoked token. If no comparison has
+succeeded for five seconds, it no longer trusts its memory.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class AccessStore(Protocol):
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a principal and its tokens if the precondition holds; return whether it existed."""
+        """Delete a principal and its tokens if the precondition holds; return False if missing."""
         ...
 
     async def create_token(  # noqa: PLR0913 - the properties of a token, by name
@@ -266,8 +266,8 @@ class Authentication:
     async def changed(self) -> None:
         """Compare with the store immediately, after this process has changed something.
 
-        The change is committed, so this never fails: if the store does not answer for a while, this process
-        sees the change as late as others do.
+        The change is committed, so this never fails: if the store does not answer for a while, this
+        process sees the change as late as others do.
         """
         with suppress(MoorageError, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):

@@ -1,13 +1,14 @@
 """Refuse requests that other sites' pages make a browser send to a server without tokens.
 
-Such a server listens on loopback and treats every caller as its admin. Any web page that is open in a
-browser on that machine can reach it: the browser sends requests on behalf of the page, and the page's
-host name may resolve to a loopback address (DNS rebinding). Three headers, which browsers set and
-pages cannot, expose such requests: `Host` is the name that was called, and `Origin` and
+Such a server listens on loopback and treats every caller as its admin. Any web page that is open in
+a browser on that machine can reach it: the browser sends requests on behalf of the page, and the
+page's host name may resolve to a loopback address (DNS rebinding). Three headers, which browsers
+set and pages cannot, expose such requests: `Host` is the name that was called, and `Origin` and
 `Sec-Fetch-Site` identify the page. Programs other than browsers send only `Host`.
 
 A server with tokens needs none of this: no page knows a token, no browser adds one by itself, and a
-page may send Authorization to another origin only if that origin allows it, which Moorage never does.
+page may send Authorization to another origin only if that origin allows it, which Moorage never
+does.
 """
 
 import re
@@ -51,7 +52,7 @@ class BrowserCheck:
         """
 
     def check(self, scope: HTTPScope) -> None:
-        """Check that a request was meant for this server and does not come from another site's page.
+        """Check that a request is meant for this server, and not from another site's page.
 
         Raises:
             MalformedRequest: it has no `Host`, or several of them.
@@ -86,7 +87,7 @@ def _fields(scope: HTTPScope) -> _Fields:
 
 
 def _name_of(host: str) -> str | None:
-    """Return the name or address in a `Host`, lower-cased and without port, or None if malformed."""
+    """Return the name or address in a `Host`, lower-cased, without port, or None if malformed."""
     match = _AUTHORITY.fullmatch(host)
     return match["name"] if match else None
 
@@ -107,8 +108,8 @@ def _is_loopback(host: str) -> bool:
 def _check_origin(origins: list[str], host: str, scheme: str) -> None:
     """Refuse an `Origin` other than the server's own.
 
-    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page loaded
-    over HTTPS counts as the server's own too, since TLS may end at a proxy in front.
+    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page
+    loaded over HTTPS counts as the server's own too, since TLS may end at a proxy in front.
     """
     for origin in origins:
         if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:

@@ -1,8 +1,8 @@
 """Admit a routed request: authenticate its caller, and check whether the caller may make it now.
 
-This is the first step after routing, before a body is read, before a request is forwarded to another
-worker, and before the handler is called. A request that leads to no operation (404, 405) does not get
-here, since the document that lists all paths and methods is public.
+This is the first step after routing, before a body is read, before a request is forwarded to
+another worker, and before the handler is called. A request that leads to no operation (404, 405)
+does not get here, since the document that lists all paths and methods is public.
 """
 
 from functools import partial

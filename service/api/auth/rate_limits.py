@@ -87,8 +87,8 @@ class Rates:
         """Count a routed request, whose caller may be unknown.
 
         Raises:
-            TooManyFailures: the caller is unknown, and its address has failed too often. Known callers at
-                that address pass, since many may share an address.
+            TooManyFailures: the caller is unknown, and its address has failed too often. Known
+                callers at that address pass, since many may share an address.
             TooManyRequests: the principal exceeds a rate.
         """
         principal = context.principal

@@ -1,9 +1,9 @@
 """Redact what a caller may not see of a cluster.
 
-Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees nodes,
-and otherwise only objects in namespaces that it may read. A reason that names a pod of another
-namespace says "a pod of another tenant" instead. A caller that may read the whole cluster gets
-answers unchanged.
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees
+nodes, and otherwise only objects in namespaces that it may read. A reason that names a pod of
+another namespace says "a pod of another tenant" instead. A caller that may read the whole cluster
+gets answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -136,8 +136,8 @@ def require_read(request: ApiRequest, kind: str, namespace: str, name: str) -> N
     """Check that the caller may read an object; the namespace is "" if the path names none.
 
     Raises:
-        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible only
-            to callers who may read the whole cluster; whether or not it exists.
+        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible
+            only to callers who may read the whole cluster; whether or not it exists.
     """
     if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
@@ -161,8 +161,8 @@ async def redacted_batches(
 ) -> AsyncIterator[ObjectPage]:
     """Yield the visible objects of a list, in batches.
 
-    Namespaces are read one by one, so that neither time nor the number of batches hints at objects in
-    other namespaces.
+    Namespaces are read one by one, so that neither time nor the number of batches hints at objects
+    in other namespaces.
     """
     for part in visible_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):

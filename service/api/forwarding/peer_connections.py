@@ -1,10 +1,10 @@
 """Connections between workers of different servers: HTTP over TCP or TLS, upgraded to frames.
 
-A worker that forwards requests opens one connection to each worker of another server. It begins as an
-HTTP request that asks for another protocol (RFC 9110, 7.8) and proves with the servers' shared secret
-that it comes from a server; with certificates, both sides also authenticate by TLS. The frames of
-`service.api.forwarding.transport` follow. No other client is accepted, so clients can neither forward
-a request nor claim who makes it.
+A worker that forwards requests opens one connection to each worker of another server. It begins as
+an HTTP request that asks for another protocol (RFC 9110, 7.8) and proves with the servers' shared
+secret that it comes from a server; with certificates, both sides also authenticate by TLS. The
+frames of `service.api.forwarding.transport` follow. No other client is accepted, so clients can
+neither forward a request nor claim who makes it.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ class Servers:
         self._told_at = float("-inf")
 
     def is_here(self, name: str) -> bool:
-        """Return whether a worker belongs to this server and has its socket in the private folder."""
+        """Return whether a worker is one of this server, with its socket in the private folder."""
         return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:

@@ -99,7 +99,8 @@ class PastReads:
     ) -> AsyncIterator[ObjectPage]:
         """Yield the objects of a kind as of a revision, in batches.
 
-        Raises what `get_object` raises; after the first batch only Compacted and StorageUnavailable.
+        Raises what `get_object` raises; after the first batch only Compacted and
+        StorageUnavailable.
         """
         selection = PastSelection(kind=kind, namespace=wanted.namespace)
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)

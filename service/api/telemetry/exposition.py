@@ -40,8 +40,8 @@ def exposition_of(directory: str) -> bytes:
 def _shared_value(directory: Path) -> type:
     """Return a class of metric values, stored in files of the folder that only this process writes.
 
-    Files are named after slots rather than process ids: a worker that replaces a dead one continues its
-    files, so that counters never fall and there are no more files than workers.
+    Files are named after slots rather than process ids: a worker that replaces a dead one continues
+    its files, so that counters never fall and there are no more files than workers.
     """
     slot = _claim_slot(directory)
     for file in directory.glob(f"gauge_*_{slot}.db"):

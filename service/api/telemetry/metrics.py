@@ -59,8 +59,8 @@ class Metrics:
     ) -> None:
         """`directory` is shared by the processes of one server; it is None if there is only one.
 
-        `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the configured
-        limits.
+        `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the
+        configured limits.
         """
         self._directory = directory
         self._registry = registry = registry_of(directory)

@@ -1,8 +1,8 @@
 """Deliver records to the webhooks of all clusters, in the background.
 
-All processes look for webhooks that are behind. One process claims a webhook for a while, sends the next
-message, and notes the outcome. The outcome counts only while the claim lasts, so if the process dies or
-is late, another one sends the same message again.
+All processes look for webhooks that are behind. One process claims a webhook for a while, sends the
+next message, and notes the outcome. The outcome counts only while the claim lasts, so if the
+process dies or is late, another one sends the same message again.
 """
 
 import asyncio
