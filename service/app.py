@@ -353,7 +353,7 @@ def _reports(
     clock: Clock,
     proof: CommitProbe,
 ) -> Iterator[Coroutine[None, None, None]]:
-    """Yield the reports to other processes: of replicas, and of readiness."""
+    """Yield coroutines that report replicas and readiness to other processes."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
         yield Reporter(store.replica_reports, scheduler, clock, name).run()
@@ -365,7 +365,7 @@ def _reports(
 def _deliveries(
     settings: Settings, store: PostgresStore, sender: Sender, clock: Clock, metrics: Metrics
 ) -> Deliveries:
-    """Build the deliveries to webhooks of this process."""
+    """Build this process's webhook deliveries."""
     return Deliveries(
         store=store,
         sender=sender,

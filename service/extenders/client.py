@@ -1,4 +1,4 @@
-"""The HTTP client of one extender: with its timeout, and a limit on its answers."""
+"""The HTTP client of one extender, with a timeout and a limit on the size of answers."""
 
 import asyncio
 import ssl

@@ -342,7 +342,7 @@ class Scene:
         return candidates_of(self.cluster, self.pod_class, profile, vetoes)
 
     def scores(self, plugin: type[Plugin]) -> Ints | None:
-        """Return the plugin's scores of the candidates, shape (nodes,), int64, or None."""
+        """Return scores, shape (nodes,), int64, or None if the plugin does not score."""
         if not plugin.weight:
             return None
         infeasible = self.candidates().infeasible
@@ -359,7 +359,7 @@ class Scene:
         return {name: bool(mask[slot]) for name, slot in nodes.slots.items()}, reasons
 
     def changes(self, draw: Random, suite: PluginSuite) -> Iterator[list[ClusterEvent]]:
-        """Make one change after another, and undo each; yield the cluster events of each change."""
+        """Make changes one by one, and undo each; yield the cluster events of each change."""
         cluster, mark = self.cluster, self.cluster.mark()
         placed = [each for each in cluster.pods() if each.node_name is not None]
         for pod in draw.sample(placed, min(CHANGES, len(placed))):

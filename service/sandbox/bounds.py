@@ -12,7 +12,7 @@ TIME_SECONDS = 0.05
 PREPARATION_SECONDS = 1.0
 """The CPU time for compiling expressions and decoding objects."""
 MEMORY_BYTES = 64 * 1024 * 1024
-"""The memory that the process may add to what it has."""
+"""The additional memory that the process may allocate."""
 _STATM = Path("/proc/self/statm")
 
 

@@ -37,7 +37,7 @@ LOGGED_SECONDS = 60.0
 """The minimum time between two log lines about closed connections."""
 
 CONNECTIONS_MAX = 20_000
-"""The default maximum of a worker's connections, whatever its file limit; each takes 15 KB."""
+"""The default maximum of a worker's connections, whatever its file limit; each takes ~15 KB."""
 FILES_FOR_CONNECTIONS = 0.8
 """The share of the file limit for clients; the rest is for the database, other workers, and
 connections that are being closed."""
@@ -83,7 +83,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """Return how many connections granian may accept: some more than `total`, pending closure."""
+    """Return how many connections granian may accept: `total`, and some until others are closed."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 

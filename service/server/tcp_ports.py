@@ -68,7 +68,7 @@ def require_free_port(host: str, port: int) -> None:
 def _lock_port(port: int) -> socket.socket:
     """Lock a port for this supervisor until its process ends.
 
-    If two supervisors start at the same moment, both find that nobody listens. Their workers would
+    If two supervisors start at the same moment, both find the port free. Their workers would
     then share the port, and half of the requests to one server would go to the other. A name in
     Linux's abstract socket namespace is taken atomically, and is freed when its process ends.
 

@@ -81,9 +81,9 @@ class Events:
         return EventPage(head_of(rows[0]), [_row(row) for row in rows if row["name"] is not None])
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events older than `keep_seconds` or beyond `keep_rows` per reason; return the count.
+        """Delete events older than `keep_seconds`, or beyond `keep_rows` per reason.
 
-        Repeat until it returns 0.
+        Returns how many were deleted; repeat until it returns 0.
         """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():

@@ -100,7 +100,10 @@ class PostgresStore:
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database's history changes; then drop all replicas."""
+        """A number that rises when the database's history changes; then drop all replicas.
+
+        See protocol rule P3.
+        """
         return self.guard.epoch
 
     @property

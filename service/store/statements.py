@@ -1,4 +1,4 @@
-"""Statements that SQLAlchemy Core compiles once, and that the driver sends by itself.
+"""Statements that SQLAlchemy Core compiles once, for the driver to send directly.
 
 Importing SQLAlchemy takes as long as all other imports together, and a server can place pods
 without it. So this module is imported only when one of its statements is needed, or some time after

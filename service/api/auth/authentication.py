@@ -441,7 +441,7 @@ class _Known:
 
 
 def _bearer(headers: Headers) -> bytes | None:
-    """Return the credentials of a `Bearer` header (in any case, RFC 9110), or None."""
+    """Return the credentials of a `Bearer` header (case-insensitive, RFC 9110), or None."""
     given = [value for name, value in headers if name == b"authorization"]
     if len(given) != 1:  # a proxy in front may have checked another of several
         return None

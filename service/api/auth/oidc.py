@@ -172,7 +172,7 @@ class IdentityProvider:
         return fetching is not None
 
     def _begin_to_fetch(self) -> asyncio.Task[None] | None:
-        """Return the fetch of keys, started if necessary, or None if the last one is too recent."""
+        """Return a running fetch of the keys, or None if the last one is too recent."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now = self._clock.monotonic()

@@ -60,7 +60,7 @@ class Buckets:
         return fits
 
     def seconds_until_it_fits(self, key: str, amount: int, seconds: float) -> float:
-        """Return the seconds until one more fits."""
+        """Return the seconds until the bucket has room for one more."""
         full_for = self._empty_at.get(key, 0.0) - self._monotonic()
         return max(0.0, full_for + seconds / amount - seconds)
 
@@ -81,7 +81,7 @@ class Rates:
         self.bound_principals = bool(self._requests or self._writes)
         """Whether authenticated principals have limits at all."""
         self._told: dict[str, float] = {}
-        """By address, the earliest time of the next log line about its failures."""
+        """The earliest time of the next log line about an address's failures, by address."""
 
     def count(self, scope: HTTPScope, context: RequestContext) -> None:
         """Count a routed request, whose caller may be unknown.
@@ -121,7 +121,7 @@ class Rates:
         return self._buckets.take(f"{limit.what}/{key}", limit.amount, limit.seconds)
 
     def _retry_after(self, limit: Limit, key: str) -> int:
-        """Return the whole seconds, at least one, after which to retry."""
+        """Return how many whole seconds (at least one) the caller should wait before retrying."""
         name = f"{limit.what}/{key}"
         return int(self._buckets.seconds_until_it_fits(name, limit.amount, limit.seconds)) + 1
 
@@ -142,7 +142,7 @@ def _a_second(times: int, what: str) -> Limit | None:
 
 
 def _tries_to_authenticate(scope: HTTPScope) -> bool:
-    """Return whether a request for an operation that is not public has credentials."""
+    """Return whether a request has credentials, and is for an operation that is not public."""
     if isinstance(access_of(scope["route_handler"]), Public):
         return False
     return any(name == b"authorization" for name, _ in scope["headers"])

@@ -1,4 +1,4 @@
-"""Redact what a caller may not see of a cluster.
+"""Redact the parts of a cluster that a caller may not see.
 
 Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees
 nodes, and otherwise only objects in namespaces that it may read. A reason that names a pod of

@@ -41,7 +41,7 @@ class Refusals:
         self._clock = clock
         self._told: list[AuditEntry] = []
         self._others: Counter[int] = Counter()
-        """By status, how many refusals have no row of their own."""
+        """The number of refusals without a row of their own, by status."""
         self._waiting: asyncio.Task[None] | None = None
         """The task that waits until it is time to store the refusals."""
         self._keeping = asyncio.Lock()

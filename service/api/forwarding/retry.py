@@ -1,4 +1,4 @@
-"""Handle a forwarded request whose other worker does not answer (P19).
+"""Handle forwarded requests that the other worker does not answer (P19).
 
 Forwarding only avoids races: a worker that cannot reach the other one decides by itself, and the
 compare-and-swap of the head keeps the log right. But no request may take effect twice, or be

@@ -19,7 +19,7 @@ __all__ = ["INDEXED_KINDS", "FilteredReads"]
 SLICE_SECONDS = 0.00025
 """How long a list occupies the event loop at a time; several such slices may delay a decision."""
 LOOKS_BETWEEN = 20
-"""After how many objects the time is checked."""
+"""The number of objects between two checks of the time."""
 _SORTED_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
 """How many objects are encoded in one slice."""

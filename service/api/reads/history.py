@@ -63,7 +63,7 @@ class PastReads:
         return await self._reads.store.history.committed_at(cluster_id, revision)
 
     async def head_from(self, cluster: str, revision: int) -> int:
-        """Return the head's revision, which is at least `revision`.
+        """Return the head's revision, after checking that it has reached `revision`.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.

@@ -159,7 +159,7 @@ class First(Generic[T]):
         self._limit = limit
         self._found: list[tuple[OrderKey, T]] = []
         self._last: OrderKey | None = None
-        """Objects after this key are not among the first; None while any object may be."""
+        """The key after which no object is among the first, or None while any object may be."""
 
     def add(self, key: OrderKey, item: T) -> None:
         """Add an object, unless `limit` others are known to precede it."""

@@ -16,7 +16,7 @@ DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable in which the client library looks for the shared folder."""
 
 _slots: dict[str, IO[bytes]] = {}
-"""By folder, the file whose lock reserves a slot for this process until it ends."""
+"""Maps folders to files whose locks reserve slots for this process until it ends."""
 
 
 def registry_of(directory: str | None) -> CollectorRegistry:

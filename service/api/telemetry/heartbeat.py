@@ -36,7 +36,7 @@ class Heartbeat:
         self._check_ready = check_ready
 
     async def run(self) -> None:
-        """Send the health repeatedly, ignoring failures: nobody listens while the server stops."""
+        """Send the health repeatedly, ignoring failures, which are usual while the server stops."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)  # noqa: FBT003 - takes it by position only
             while True:

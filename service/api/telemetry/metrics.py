@@ -32,7 +32,7 @@ PROFILES_MAX = 50
 Forwarding = Literal["answered", "passed", "unreachable", "lost"]
 """The outcome of a request that was forwarded to another worker."""
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
-"""The classes of HTTP statuses that answers have."""
+"""The classes of HTTP statuses, by first digit."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -78,9 +78,9 @@ class Metrics:
             registry=registry,
         )
         self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-        """By operation and status, the seconds of requests that are not in the histogram yet."""
+        """Seconds of requests that are not in the histogram yet, by operation and status."""
         self._placed: Tally[float] = Tally()
-        """By seconds, the number of placed pods that are not in the histogram yet."""
+        """Numbers of placed pods that are not in the histogram yet, by seconds."""
         self._is_telling = False
         self._profiles: set[str] = set()
         self._placing(registry)

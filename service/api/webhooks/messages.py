@@ -15,22 +15,22 @@ MessageType = Literal["bindings.changed", "bindings.compacted", "ping"]
 
 
 class MessageData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What happened."""
+    """The records that a message delivers, and their place in the log."""
 
     cluster: str
     """Name of the cluster."""
     webhook: str
     """Name of the webhook."""
     after_revision: int
-    """The records follow this revision."""
+    """The revision after which the records begin."""
     revision: int
-    """The revision up to which it tells everything, and after which the next message goes on."""
+    """The revision up to which the message is complete; the next message continues after it."""
     records: list[BindingChange] = []
     """The records, in the order of their revisions; there are none if the log was compacted."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a request to a receiver, as Standard Webhooks recommends it."""
+    """The body of a request to a receiver, in the format that Standard Webhooks recommends."""
 
     type: MessageType
     """`bindings.changed` has records; `bindings.compacted` says that records up to its revision are
@@ -38,7 +38,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str
     """When the last of it happened; of a ping, when it was sent. RFC 3339 in UTC."""
     data: MessageData
-    """What happened."""
+    """The content of the message."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):

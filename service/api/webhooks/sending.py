@@ -18,7 +18,7 @@ from service.settings import Settings, webhook_networks
 
 SECRET_BYTES = 32
 ANSWER_BYTES_MAX = 4 * 1024
-"""How much of an answer is read, at most; its content is not used."""
+"""The maximum bytes of an answer that are read; its content is not used."""
 _GONE = 410
 
 Result = Literal["acknowledged", "failed"]

@@ -10,7 +10,10 @@ from service.store.db.pool import ConnectionPool
 
 
 def _not_expired(until: str, now: str) -> str:
-    """Return SQL that tests for a current lease; one that ends too late predates a clock reset."""
+    """Return SQL that is true for a current lease, but not for one that ends implausibly late.
+
+    Such a lease was taken before the clock was set back.
+    """
     return f"({until} > {now} AND {until} <= {now} + '{LEASE_SECONDS_MAX} s')"
 
 
@@ -67,7 +70,7 @@ class Leases:
         return lease if lease is not None and lease.holder == holder else None
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return the current one; None if there is no such cluster."""
+        """Take or extend a lease, or return the current holder's, or None without a cluster."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease or await self._take(cluster_id, name, holder, seconds)
 

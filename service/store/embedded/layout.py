@@ -3,7 +3,7 @@
     <data folder>/
       postgres/             the database (PGDATA), the account's own, 0700
       run/                  the socket's folder, the account's own, 0700, or a link to a short one
-      postgresql.conf …     written anew at each start
+      postgresql.conf …     rewritten at each start
       postgres.log
       users.lock            shared by every process that uses the folder
       supervisor.lock       held by the one that supervises
@@ -56,7 +56,7 @@ class DataFolder:
 
     @property
     def hba(self) -> Path:
-        """The file of rules for who may connect."""
+        """The file with the rules for connections."""
         return self.root / "pg_hba.conf"
 
     @property

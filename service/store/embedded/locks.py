@@ -1,8 +1,8 @@
 """Locks that end with the process that holds them: `flock` on files of the data folder.
 
-A lock belongs to an open file description. Children that exec do not inherit it (close-on-exec), and
-children that only fork drop it at once, so that a forked worker never outlives its parent as the
-holder of a lock. One lock is inherited on purpose: see `FileLock.bequeath`.
+A lock belongs to an open file description. Children that exec do not inherit it (close-on-exec),
+and children that only fork drop it at once, so that a forked worker never outlives its parent as
+the holder of a lock. One lock is inherited on purpose: see `FileLock.bequeath`.
 """
 
 import contextlib

@@ -96,7 +96,7 @@ class Postmaster:
 
 
 def find(folder: DataFolder) -> Postmaster | None:
-    """Return the server that runs in the folder, or None, whichever process started it.
+    """Return the server that runs in the folder, whichever process started it, or None.
 
     A process id in a file is believed only if that process is a server of this folder. The server
     is found without files, too, since these may be truncated, or not yet written.
@@ -173,7 +173,7 @@ def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
     """Start a process that ends the server when the last user of the folder is killed."""
     if not hasattr(os, "pidfd_open"):
         return None  # this is not Linux: the next start finds the server and takes it over
-    server = os.pidfd_open(pid)  # our child, which nobody has reaped
+    server = os.pidfd_open(pid)  # our child, which has not been reaped
     users = os.open(folder.users_lock, os.O_RDWR | os.O_CLOEXEC)
     try:
         return subprocess.Popen(  # noqa: S603 - ours
@@ -197,7 +197,7 @@ def _remove_foreign_files(folder: DataFolder) -> None:
     """Remove files that would make PostgreSQL believe that it is already running.
 
     A postmaster.pid stays if its process is gone: it leads PostgreSQL to shared memory that may
-    still be in use. A file that is unreadable, or names a process of somebody else, is removed.
+    still be in use. A file that is unreadable, or names an unrelated process, is removed.
     """
     path = folder.pgdata / "postmaster.pid"
     if path.exists():

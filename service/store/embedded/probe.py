@@ -20,7 +20,7 @@ class ProbeAnswer(enum.Enum):
     READY = enum.auto()
     NOT_YET = enum.auto()  # it starts, recovers, shuts down or has no resources left
     REFUSED = enum.auto()  # it runs, but does not know our role or database
-    SILENT = enum.auto()  # nobody listens
+    SILENT = enum.auto()  # nothing listens
 
 
 def ask(path: Path) -> ProbeAnswer:

@@ -22,7 +22,7 @@ def is_postmaster(pid: int, pgdata: Path) -> bool:
 
 
 def find_postmaster(pgdata: Path) -> int | None:
-    """Return the id of that database's server, or None, where processes can be listed.
+    """Return the id of that database's server, or None if it cannot be found.
 
     A child that was forked a moment ago still looks like the server, but has the server as its
     parent.

@@ -43,7 +43,7 @@ from service.store.log.reads import read_page
 from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
-"""Decides on the end of the log while the head is locked, or returns None to commit nothing."""
+"""Makes a commit from a page of the log while the head is locked, or None to commit nothing."""
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ _FIND_COMMIT = """
     WHERE f.cluster_id = $1
 """
 LOCK_WAIT_SECONDS = 2.0
-"""The longest that a transaction waits for the lock on a head."""
+"""The maximum time that a transaction waits for the lock on a head."""
 LOCK_IDLE_SECONDS = 1.0
 """How long a transaction with the lock may be idle before PostgreSQL ends it."""
 _BEGIN = """
@@ -386,7 +386,7 @@ class Log:
 
 
 def _begin(server_version: int) -> str:
-    """Return SQL that begins a transaction bounded in time by PostgreSQL, even if we die."""
+    """Return SQL that begins a transaction with time limits that PostgreSQL enforces."""
     wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
     bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
     return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)

@@ -43,9 +43,10 @@ class Recovery:
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
         """Record the cluster's current history; lift its revisions if some may be lost.
 
-        `known` is the last head that the caller has seen, or None. Revisions are lifted, and this
-        returns True, if the log lacks this head. They are also lifted if the database was restored,
-        or a standby promoted, since the history was last recorded, unless the log has the head.
+        This is protocol rule P3. `known` is the last head that the caller has seen, or
+        None. Revisions are lifted, and this returns True, if the log lacks this head. They are also
+        lifted if the database was restored, or a standby promoted, since the history was last
+        recorded, unless the log has the head.
 
         Raises:
             NotFound: no such cluster exists.

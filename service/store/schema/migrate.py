@@ -100,6 +100,6 @@ def oldest() -> str:
 
 
 def _numbers() -> Iterator[str]:
-    """Yield the numbers with which the names of the migrations' files begin."""
+    """Yield the numbers at the beginning of the migrations' file names."""
     versions = Path(migrations.__file__).parent / "versions"
     return (path.name.partition("_")[0] for path in versions.glob("[0-9]*.py"))

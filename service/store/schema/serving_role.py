@@ -1,4 +1,4 @@
-"""The role as which servers use the embedded database: it can only read and write rows.
+"""The role that servers use in the embedded database; it can only read and write rows.
 
 If a mistake in the service lets an attacker run a statement, they are not superuser: they can run
 no program, read no file, and create no extension or table. Only migrations run as the superuser.
