@@ -136,7 +136,7 @@ class PluginSuite:
         while _registered:
             unregister(_registered.pop())
 
-    # The laws
+    # The rules
 
     def test_its_name_is_known_to_profiles(self) -> None:
         profile = self.config().scheduler_profiles()[DEFAULT_SCHEDULER]
@@ -267,7 +267,7 @@ class PluginSuite:
                 if any(before.get(name, True) and not now for name, now in after.items()):
                     assert any(_helps(self.plugin, each, scene.pod, reasons) for each in events)
 
-    # What the rules are tested on
+    # The clusters and pods that the rules are tested on
 
     def config(self) -> ClusterConfig:
         """Create a configuration with the plugin enabled."""

@@ -50,7 +50,7 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
         except OSError as error:
             reason = error.strerror or error
             raise ConfigurationError(f"Cannot listen on {host}:{port}: {reason}.") from None
-        if sys.platform != "linux":  # elsewhere granian's one socket shares its port with nobody
+        if sys.platform != "linux":  # elsewhere, granian's one socket does not share its port
             held.close()
         yield claimed
 

@@ -72,5 +72,5 @@ def watch_certificate(
 def _have_changed(files: CertificateFiles) -> bool:
     try:
         return files.have_changed()
-    except OSError:  # a file is missing, perhaps until one is renamed to it
+    except OSError:  # a file is missing, perhaps until its replacement is renamed
         return False

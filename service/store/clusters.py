@@ -126,7 +126,8 @@ class Clusters:
             await connection.execute(_UNHURRIED)
             if only_if is not None:
                 await connection.execute(_LOCK, cluster_id)
-                # A separate statement: the one that waited for the lock sees older rows (rule P5).
+                # A separate statement: the one that waited for the lock sees older rows (protocol
+                # rule P5).
                 version = await connection.fetchval(_VERSION, cluster_id)
                 if version is None:
                     return False

@@ -267,7 +267,7 @@ class Authentication:
         """Compare with the store immediately, after this process has changed something.
 
         The change is committed, so this never fails: if the store does not answer for a while, this
-        process sees the change as late as others do.
+        process sees the change no earlier than others do.
         """
         with suppress(MoorageError, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):

@@ -34,7 +34,7 @@ class RequestGuard(msgspec.Struct, frozen=True):
 
         async def entering(scope: Scope, receive: Receive, send: Send) -> None:
             options = scope["route_handler"].opt
-            access: Access = options[ACCESS]  # checked for all before a server starts
+            access: Access = options[ACCESS]  # set for every operation, as checked at startup
             context = context_of(scope)
             context.operation = options.get("operation")
             context.cluster = scope["path_params"].get("cluster", "")

@@ -79,7 +79,8 @@ def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
 def _meant(address: IPAddress) -> IPAddress:
     """Return the IPv4 address embedded in an IPv6 address, or the address itself.
 
-    Addresses of the local NAT64 prefix count as loopback, since their destination is unknown.
+    Addresses of the local NAT64 prefix count as loopback, since they do not reveal the embedded
+    address.
     """
     if isinstance(address, IPv4Address):
         return address

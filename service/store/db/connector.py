@@ -198,8 +198,7 @@ async def _check(connection: StoreConnection) -> None:
             f"PostgreSQL {SERVER_VERSION_MIN} or later is needed; this is {major}."
         )
     row = await connection.fetchrow(
-        # The checkpoint's timeline lags behind after a promotion; the name of the log's file
-        # does not.
+        # The checkpoint's timeline lags behind after a promotion; the log file's name does not.
         "SELECT system_identifier AS system,"
         " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline,"
         " EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS may_be_distributed"

@@ -269,7 +269,7 @@ class EmbeddedPostgres:
         if server is not None:
             _log.info("Taking over the PostgreSQL that runs as process %d", server.pid)
             configuration.write(self._folder, self._account, self._binaries, self._settings)
-            server.reload()  # another version, which let other roles in, may have started it
+            server.reload()  # another version with other role mappings may have started it
             return server
         pgdata.check_version(self._folder, self._account, self._binaries)
         sync = self._settings.get("fsync") != "off"

@@ -48,7 +48,10 @@ SETTINGS = {
     # A transaction's own settings, such as its lock timeout, apply on all servers.
     "citus.propagate_set_commands": "local",
 }
-"""Database settings on each server; a connection's apply on the coordinator alone (rule P15)."""
+"""Database settings, applied on every server.
+
+A connection's own settings affect the coordinator alone (protocol rule P15).
+"""
 
 _HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _NODES = """
