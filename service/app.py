@@ -78,11 +78,11 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
 class ApiLog(LogReader, ProvingLog, Protocol):
-    """The logs of clusters, as far as the API uses them without the scheduler."""
+    """The parts of clusters' logs that the API uses directly."""
 
 
 class ApiAudit(AuditReader, BeginningAudit, Protocol):
-    """The audit, as far as the API uses it."""
+    """The parts of the audit that the API uses."""
 
 
 class ApiStore(PrincipalStore, CommitStore, DeliveryStore, Protocol):
@@ -120,7 +120,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
         scheduler: The scheduler over the same store.
         clock: The clock of both.
         metrics: The scheduler's meter.
-        proof: The probe that commits work.
+        proof: The probe that checks whether commits work.
         budget: The limit on the bytes that the process holds for requests.
         refusals: The record of refused requests for the audit.
         sender: The sender of messages to webhooks.
@@ -216,7 +216,7 @@ def create_app_from_environment() -> ASGIApp:
 
 
 def _limits(settings: Settings) -> Limits:
-    """Return the scheduler's limits in the settings."""
+    """Build the scheduler limits from the settings."""
     return Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
@@ -250,7 +250,7 @@ def _limits(settings: Settings) -> Limits:
 
 
 def templates_of(settings: Settings) -> TemplateCache:
-    """Return the cache of templates, with the limits of pods in the settings."""
+    """Build the cache of templates, with the limits on pods from the settings."""
     limits = ManifestLimits(
         pod_terms_max=settings.pod_terms_max,
         pod_expressions_max=settings.pod_expressions_max,
@@ -298,7 +298,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     refusals, sender = Refusals(store.audit, clock), Sender(settings, clock.now)
 
     def background() -> list[Coroutine[None, None, None]]:
-        """Return the coroutines that run beside requests."""
+        """Return the coroutines to run in the background."""
         pace = Pace(settings.recount_seconds, settings.recount_percent)
         return [
             _warm_up(),
@@ -353,7 +353,7 @@ def _reports(
     clock: Clock,
     proof: CommitProbe,
 ) -> Iterator[Coroutine[None, None, None]]:
-    """Yield the reports to other processes: of replicas, and of readiness."""
+    """Yield coroutines that report replicas and readiness to other processes."""
     if settings.debug:
         name = f"{socket.gethostname()}/{os.getpid()}"
         yield Reporter(store.replica_reports, scheduler, clock, name).run()
@@ -365,7 +365,7 @@ def _reports(
 def _deliveries(
     settings: Settings, store: PostgresStore, sender: Sender, clock: Clock, metrics: Metrics
 ) -> Deliveries:
-    """Return the delivery of records to webhooks."""
+    """Build this process's webhook deliveries."""
     return Deliveries(
         store=store,
         sender=sender,
@@ -377,6 +377,6 @@ def _deliveries(
 
 
 async def _warm_up() -> None:
-    """Import modules that were left out for a quick start, when most replicas are loaded."""
+    """Import the modules that startup skipped, once most replicas are likely to be loaded."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
     await asyncio.to_thread(warm_up)

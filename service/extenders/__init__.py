@@ -1,4 +1,4 @@
-"""Asks services that speak kube-scheduler's extender protocol, over HTTP, for placements that need them."""
+"""Call services that implement kube-scheduler's extender protocol over HTTP."""
 
 from service.extenders.http_extender import Extenders
 

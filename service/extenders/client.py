@@ -1,4 +1,4 @@
-"""The HTTP client of one extender: with its timeout, and a limit on its answers."""
+"""The HTTP client of one extender, with a timeout and a limit on the size of answers."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ from service.settings import InvalidSettings, Settings
 T = TypeVar("T")
 
 _CONNECTIONS_MAX = 32
-"""The most concurrent calls to one extender; others wait, within their timeouts."""
+"""The maximum number of concurrent calls to one extender; others wait, within their timeouts."""
 
 
 _FAILURES = (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError, ValueError, OSError)
@@ -50,7 +50,7 @@ class ExtenderClient:
         """Send a message, and return the decoded answer.
 
         Raises:
-            ExtenderFailed: there is no answer in time, or it is too long or malformed.
+            ExtenderFailed: the answer is late, too long, or malformed.
         """
         if not self._breaker.admits():
             raise ExtenderFailed(
@@ -103,7 +103,7 @@ class ExtenderClient:
                 return bytes(answer)
 
     def _connected(self) -> httpx.AsyncClient:
-        """Return a client that follows no redirects and no proxy of the environment, so that it calls no other host."""
+        """Return a client that calls no other host: it follows no redirects or proxy variables."""
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         return httpx.AsyncClient(
             verify=_context_of(self._extender, self._settings),

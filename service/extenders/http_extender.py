@@ -28,9 +28,9 @@ from service.settings import Settings
 _log = logging.getLogger(__name__)
 
 _SCALE = 100 // EXTENDER_SCORE_MAX
-"""The factor from scores of extenders to scores of plugins (MaxNodeScore)."""
+"""The factor that converts scores of extenders to scores of plugins (MaxNodeScore)."""
 _EXTENDERS_KEPT_MAX = 1_000
-"""The most extenders whose connections and failures are kept; the oldest are dropped first."""
+"""How many extenders' connections and failures are kept; the oldest are dropped first."""
 WITHOUT_REASON = "left out without a reason"
 _REASON_LENGTH_MAX = 500
 
@@ -86,7 +86,7 @@ class Extenders(ExtenderCaller):
         unresolvable: dict[str, tuple[str, ...]] = {}
         for extender in question.extenders:
             name = extender.url_prefix
-            # As in kube-scheduler, `ignorable` is about an extender that fails, not about a setting.
+            # As in kube-scheduler, `ignorable` applies to failures, not to settings.
             if (reason := self._hosts.refuses(extender)) is not None:
                 return _failed(name, reason, refused)
             if not left or not extender.filter_verb:
@@ -114,7 +114,7 @@ class Extenders(ExtenderCaller):
     async def _filtered(
         self, question: ExtenderQuestion, extender: Extender, names: Sequence[str]
     ) -> tuple[list[str], dict[str, str], tuple[str, ...]]:
-        """Return the nodes that an extender leaves, its reasons against others, and unresolvable ones.
+        """Return the nodes kept by an extender, its reasons against others, and unresolvable ones.
 
         Raises:
             ExtenderFailed: it gave no usable answer.
@@ -140,7 +140,7 @@ class Extenders(ExtenderCaller):
         return left, reasons, tuple(name for name in gone if name in lost)
 
     async def _scored(self, question: ExtenderQuestion, names: Sequence[str]) -> dict[str, int]:
-        """Return the sum of all extenders' scores by node; a failing extender is ignored, as in kube-scheduler."""
+        """Return the sum of extenders' scores by node, ignoring failures as kube-scheduler does."""
         scoring = [extender for extender in question.extenders if extender.prioritize_verb]
         answers = await asyncio.gather(
             *(self._priorities(question, extender, names) for extender in scoring)
@@ -197,7 +197,7 @@ def _failed(name: str, reason: str, refused: Mapping[str, Mapping[str, str]]) ->
 
 
 def _best(question: ExtenderQuestion, names: Sequence[str], added: Mapping[str, int]) -> str | None:
-    """Return the node of the greatest sum; ties go to the best node without extenders, then by name."""
+    """Return the node with the highest sum; ties go to `question.best`, else to the first name."""
     if not names:
         return None
     sums = {name: question.totals[name] + added.get(name, 0) for name in names}

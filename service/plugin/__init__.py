@@ -1,4 +1,4 @@
-"""The public interface for authors of plugins: import from here, and nothing else of `service`.
+"""The public interface for plugin authors: import from here, and from nowhere else in `service`.
 
 `service.plugin.testing` has what the tests of a plugin need. Both keep their names; the modules
 behind them may move. `docs/plugins.md` explains how to write, test, and install a plugin.

@@ -19,7 +19,7 @@ GROUP = "moorage.plugins"
 
 
 class Named(Protocol):
-    """The used part of an entry point."""
+    """The parts of an entry point that are used here."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ def load_plugins(entries: Iterable[Named] | None = None) -> list[str]:
     """Register the installed plugins; return the names of the new ones.
 
     Raises:
-        BadPlugin: a plugin cannot be imported, is no plugin, or has a name that is taken.
+        BadPlugin: a plugin cannot be imported, is not a plugin, or has a name that is taken.
     """
     points: Iterable[Named] = _installed() if entries is None else entries
     return [point.name for point in sorted(points, key=lambda point: point.name) if _load(point)]

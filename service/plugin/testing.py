@@ -1,4 +1,4 @@
-"""Tests of what has to hold for every plugin; a plugin's own tests inherit them.
+"""Tests of the rules that hold for every plugin; a plugin's own tests inherit them.
 
     class TestMyPlugin(PluginSuite):
         plugin = MyPlugin
@@ -7,9 +7,9 @@
         def node(self, number):                        # a node that concerns the plugin
             ...
 
-Every test makes small clusters at random, but the same ones each time, and asks the plugin in all
-the forms that it has. Beside the suite are the functions with which a plugin's own tests make pods
-and place them.
+Every test uses small random clusters, the same ones in each run, and calls every method that the
+plugin implements. The module also has the functions with which a plugin's own tests create and
+place pods.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ _registered: list[type[Plugin]] = []
 
 
 def chance(seed: int) -> Random:
-    """Make a source of draws that are the same each time."""
+    """Create a random generator that yields the same numbers in every run."""
     return Random(seed)  # noqa: S311 - nothing secret comes of it
 
 
@@ -116,27 +116,27 @@ USUAL: tuple[Manifest, ...] = (
 
 
 class PluginSuite:
-    """The laws that hold for every plugin; `plugin` is the one that they are tried on."""
+    """The rules that hold for every plugin, tested on `plugin`."""
 
     plugin: ClassVar[type[Plugin]]
     arguments: ClassVar[Mapping[str, object]] = {}
     """The `args` of the plugin in `pluginConfig`."""
     pods: ClassVar[Sequence[Manifest]] = ()
-    """More pod specs, without containers, to ask the plugin about."""
+    """Further pod specs, without containers, to test the plugin with."""
     objects: ClassVar[Sequence[Manifest]] = ()
     """Other objects that concern the plugin, such as claims and volumes, each with its kind."""
 
     def node(self, number: int) -> Manifest:  # noqa: ARG002 - for those that override it
-        """Return metadata, spec and status that concern the plugin, to be merged into a node."""
+        """Return metadata, spec, and status that concern the plugin, to be merged into a node."""
         return {}
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Withdraw the plugins that were registered here: other tests know only those installed."""
+        """Unregister the plugins registered here, so that other tests see only installed ones."""
         while _registered:
             unregister(_registered.pop())
 
-    # The laws
+    # The rules
 
     def test_its_name_is_known_to_profiles(self) -> None:
         profile = self.config().scheduler_profiles()[DEFAULT_SCHEDULER]
@@ -267,10 +267,10 @@ class PluginSuite:
                 if any(before.get(name, True) and not now for name, now in after.items()):
                     assert any(_helps(self.plugin, each, scene.pod, reasons) for each in events)
 
-    # What they are tried on
+    # The clusters and pods that the rules are tested on
 
     def config(self) -> ClusterConfig:
-        """Make a configuration in which the plugin is on."""
+        """Create a configuration with the plugin enabled."""
         if self.plugin.name not in known_plugins():
             register(self.plugin)
             _registered.append(self.plugin)
@@ -284,13 +284,13 @@ class PluginSuite:
         return parse_config({"profiles": [profile]})
 
     def scenes(self) -> Iterator["Scene"]:
-        """Yield clusters with placed pods, and a pod to ask about; laws must undo changes."""
+        """Yield clusters with placed pods, each with a pod to test; tests must undo changes."""
         for cluster in self.clusters():
             for index, spec in enumerate((*USUAL, *self.pods)):
                 yield Scene(cluster, _pod(f"asked-{index}", spec, chance(index)))
 
     def clusters(self) -> list[Cluster]:
-        """Make the clusters once for all laws."""
+        """Return the clusters, created once for all tests."""
         found = _clusters.get((type(self), self.plugin))
         if found is None:
             found = [self._cluster(chance(seed)) for seed in SEEDS]
@@ -315,7 +315,7 @@ class PluginSuite:
 
 
 class Scene:
-    """A cluster and a pod that is asked about."""
+    """A cluster, and a pod to test on it."""
 
     def __init__(self, cluster: Cluster, pod: Pod) -> None:
         self.cluster = cluster
@@ -330,7 +330,7 @@ class Scene:
         return self.pod_class.template.rules
 
     def own(self, plugin: type[Plugin]) -> Plugin:
-        """Return the plugin as the pod's profile has it."""
+        """Return the plugin instance of the pod's profile."""
         profile = profile_of(self.cluster, self.pod)
         found = [*profile.filters, *(each for each, _ in profile.scores)]
         return next(each for each in found if isinstance(each, plugin))
@@ -342,14 +342,14 @@ class Scene:
         return candidates_of(self.cluster, self.pod_class, profile, vetoes)
 
     def scores(self, plugin: type[Plugin]) -> Ints | None:
-        """Return the plugin's scores among the candidates, shape (nodes,), int64, if it scores."""
+        """Return scores, shape (nodes,), int64, or None if the plugin does not score."""
         if not plugin.weight:
             return None
         infeasible = self.candidates().infeasible
         return self.own(plugin).normalized_scores(self.cluster.nodes, self.pod_class, infeasible)
 
     def rejected(self, plugin: type[Plugin]) -> tuple[dict[str, bool], list[str]]:
-        """Return for each node whether the plugin rejects it, and all its reasons."""
+        """Return, for each node, whether the plugin rejects it, and list all its reasons."""
         nodes, reasons = self.cluster.nodes, list[str]()
         mask: Mask = np.zeros(nodes.size, dtype=np.bool_)
         for failure in self.own(plugin).failures(nodes, self.pod_class) if plugin.filters else ():
@@ -359,7 +359,7 @@ class Scene:
         return {name: bool(mask[slot]) for name, slot in nodes.slots.items()}, reasons
 
     def changes(self, draw: Random, suite: PluginSuite) -> Iterator[list[ClusterEvent]]:
-        """Make one change after another, and undo each; yield the cluster events of each change."""
+        """Make changes one by one, and undo each; yield the cluster events of each change."""
         cluster, mark = self.cluster, self.cluster.mark()
         placed = [each for each in cluster.pods() if each.node_name is not None]
         for pod in draw.sample(placed, min(CHANGES, len(placed))):
@@ -384,7 +384,7 @@ class Scene:
 
 
 def _loaded_anew(cluster: Cluster, config: ClusterConfig) -> Cluster:
-    """Make a cluster with the same objects, each put once."""
+    """Create a cluster with the same objects, each put once."""
     made = Cluster(config)
     for node in cluster.nodes.nodes:
         if node is not None:
@@ -401,7 +401,7 @@ def _told(scene: Scene) -> object:
 
 
 def _admitted_by(told: Headrooms, cluster: Cluster, slot: int, gone: Sequence[Pod]) -> bool:
-    """Whether nothing has run out on a node, by what a filter told, once some pods have left it."""
+    """Return whether the headrooms admit a pod on a node once some pods have left it."""
     for room in told.rooms:
         taken = sum(_taken(room, cluster, slot, pod) for pod in gone)
         if room.spare[slot] + (-taken if room.is_given else taken) < 0:
@@ -420,7 +420,7 @@ def _taken(room: Headroom, cluster: Cluster, slot: int, pod: Pod) -> int:
 
 
 def _helps(plugin: type[Plugin], event: ClusterEvent, pod: Pod, reasons: list[str]) -> bool:
-    """Whether the queue would try the pod again after an event, by the plugin's hints."""
+    """Return whether the plugin's hints would make the queue retry the pod after an event."""
     if event.change not in plugin.events or not plugin.helps(event, pod, reasons):
         return False
     topics, labels = plugin.topics(pod, reasons), plugin.labels_of(event)
@@ -428,7 +428,7 @@ def _helps(plugin: type[Plugin], event: ClusterEvent, pod: Pod, reasons: list[st
 
 
 def _drawn_node(number: int, draw: Random) -> Manifest:
-    """Draw a node with something for each of Kubernetes' plugins, and room for few pods."""
+    """Draw a random node with something for each of Kubernetes' plugins, and room for few pods."""
     labels = {HOST: f"n{number}", "disk": draw.choice(("ssd", "hdd"))}
     if draw.random() < 0.9:  # noqa: PLR2004 - most nodes are in a zone
         labels[ZONE] = draw.choice("abc")

@@ -1,1 +1,1 @@
-"""What a process of the server runs on: its clock, identifiers, tasks, signals, and connections."""
+"""Basics of a server's processes: clock, identifiers, tasks, signals, and connections."""

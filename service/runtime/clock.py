@@ -1,4 +1,4 @@
-"""The machine's clocks, by which a server decides and waits."""
+"""The machine's clocks, which a server uses for decisions and waits."""
 
 import asyncio
 import time

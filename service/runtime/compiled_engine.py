@@ -19,7 +19,7 @@ from types import ModuleType
 from typing_extensions import override
 
 LIBRARY = "moorage_engine"
-"""The name of mypyc's group: mypyc compiles all modules into one library, `moorage_engine__mypyc`."""
+"""The name of mypyc's group: all modules are compiled into one library, named after it."""
 FOLDERS = ("engine", "model")
 """The compiled folder, and the one that it imports: mypyc needs the types of both."""
 VARIABLE = "MOORAGE_ENGINE"
@@ -36,7 +36,7 @@ def sources(*folders: str) -> Iterator[Path]:
 
 
 def folder() -> Path:
-    """Return the folder for the code compiled from the present sources, whether or not it exists."""
+    """Return the folder for code compiled from the current sources, whether or not it exists."""
     digest = blake2b(digest_size=10)
     for path in sources(*FOLDERS):
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Random identifiers: of objects, of commits, and at the end of generated names."""
+"""Random identifiers of objects and commits, and random suffixes of generated names."""
 
 import os
 import secrets
@@ -16,10 +16,10 @@ _TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
 
 
 def _random_uids(count: int) -> list[str]:
-    """Return many texts like those of `uuid.uuid4()` at once, in a seventh of the time.
+    """Return many random UUIDs like those of `uuid.uuid4()`, in a seventh of the time.
 
-    Each costs 3,100 instructions, compared with 20,500 for `uuid.uuid4()` and 8,600 for a single one
-    made this way (bench/RESULTS.md). A batch of placements needs one for each pod and event.
+    Each costs 3,100 instructions, compared with 20,500 for `uuid.uuid4()` and 8,600 for a single
+    one made this way (bench/RESULTS.md). A batch of placements needs one for each pod and event.
     """
     digits = os.urandom(16 * count).hex().encode()
     uids = bytearray(b"-" * _UID_LENGTH * count)
@@ -41,7 +41,7 @@ class RandomIds:
         """Return the `metadata.uid` of a new object; many are drawn at a time."""
 
     def suffix(self) -> str:
-        """Return the random end of a generated name."""
+        """Return the random suffix of a generated name."""
         return suffix_of(secrets.randbelow(SUFFIXES))
 
     commit_id = staticmethod(uuid.uuid4)  # noqa: TID251 - the source of identifiers

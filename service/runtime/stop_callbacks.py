@@ -1,4 +1,4 @@
-"""Callbacks of a worker's event loop for the signal to stop."""
+"""Callbacks in a worker's event loop for the stop signal."""
 
 import asyncio
 import signal
@@ -13,8 +13,9 @@ def on_stop_signal(act: Callable[[], object]) -> None:
     """Call `act` in the running event loop as soon as this process gets a signal to stop.
 
     Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
-    HTTP server still handles the signal itself. If it does so through the event loop, which receives
-    signals in another way, the signal's handler is free for us; otherwise our handler calls its own.
+    HTTP server still handles the signal itself. If it does so through the event loop, which
+    receives signals differently, the signal's handler is unused; otherwise, our handler calls its
+    handler.
     """
     if threading.current_thread() is not threading.main_thread():
         return

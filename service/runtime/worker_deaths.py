@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 KEPT_MAX = 256
-"""The most pods that are remembered; the oldest are forgotten first."""
+"""The maximum number of pods that are remembered; the oldest are dropped first."""
 KEPT_SECONDS = 24 * 3600.0
-"""The age after which the next start of a server forgets a death."""
+"""The age beyond which a starting server drops a recorded death."""
 _SLOT_BYTES = 1024
 _FILE = "suspects.json"
 _SLOT_SUFFIX = ".deciding"
@@ -44,7 +44,7 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suspects:
-    """A worker's view of suspects: it records the pod being decided, and reads the counts of deaths."""
+    """A worker's view of suspects: records the pod being decided, and reads the death counts."""
 
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / _FILE
@@ -76,7 +76,7 @@ class Suspects:
         return self._deaths.get(Identity(cluster_id, namespace, self._checksum_of(spec)), 0)
 
     def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
-        """Record the pod being decided from now on; return its count of deaths."""
+        """Record the pod that is now being decided; return how many workers died deciding it."""
         if self._slot is not None:
             record = f"{cluster_id}\n{self._checksum_of(spec)}\n{namespace}\n{name}\0".encode()
             self._slot[: len(record)] = record
@@ -117,7 +117,7 @@ class DeathCounts:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def count_left(self, now: float) -> list[Suspect]:
-        """Count workers that died together with an earlier server, and forget deaths that are too old."""
+        """Count workers that died with an earlier server, and drop deaths that are too old."""
         self._write([suspect for suspect in self.known() if suspect.at > now - KEPT_SECONDS])
         pids = [int(slot.stem) for slot in self._folder.glob(f"*{_SLOT_SUFFIX}")]
         return [suspect for pid in pids if (suspect := self.count(pid, now)) is not None]

@@ -1,4 +1,4 @@
-"""The sandbox: child processes with little time and memory, in which expressions of tenants are evaluated."""
+"""Child processes with tight time and memory limits, which evaluate tenants' expressions."""
 
 from service.sandbox.evaluator import Evaluator
 

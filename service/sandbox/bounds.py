@@ -12,7 +12,7 @@ TIME_SECONDS = 0.05
 PREPARATION_SECONDS = 1.0
 """The CPU time for compiling expressions and decoding objects."""
 MEMORY_BYTES = 64 * 1024 * 1024
-"""The most memory that the process may add."""
+"""The additional memory that the process may allocate."""
 _STATM = Path("/proc/self/statm")
 
 
@@ -28,7 +28,7 @@ def within(seconds: float, memory: int = MEMORY_BYTES) -> Iterator[None]:
 
 
 def evaluating() -> AbstractContextManager[None]:
-    """Limit one evaluation."""
+    """Limit the time and memory of one evaluation."""
     return within(TIME_SECONDS)
 
 

@@ -17,7 +17,7 @@ from service.sandbox.frames import END, HEADER, framed, questions_of
 TURN_SECONDS = 0.05
 """The time after which a batch ends early, so that other batches get their turn."""
 RESIDENT_BYTES_MAX = 256 * 1024 * 1024
-"""The memory, such as for compiled expressions, beyond which a child ends after a batch."""
+"""The resident memory, such as of compiled expressions, beyond which a child ends after a batch."""
 NO_MEMORY = "operation cancelled: the evaluation needs too much memory"
 
 

@@ -17,12 +17,12 @@ COMMAND = (sys.executable, "-m", "service.sandbox.child")
 CHILDREN_MAX = 2
 BATCH_QUESTIONS = 256
 DEATHS_MAX = 2
-"""The most children that may die of one question, if something else may have killed them."""
+"""How many children may die while answering a question, in case something else killed them."""
 LOGGED_LENGTH_MAX = 200
 TOO_SLOW = "operation cancelled: the evaluation takes too long"
 KILLED = "operation cancelled: the evaluation needs too much memory or time"
 _ITSELF = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
-"""Signals that end a process for its own faults."""
+"""Signals that end a process because of its own faults."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Evaluator:
         """How many questions have been stopped so far."""
 
     async def answer(self, questions: Sequence[Question]) -> None:
-        """Put the answers to all questions into the cache of answers."""
+        """Answer all questions, and put the answers into the cache."""
         asked_before = {end for key in _keys(questions) if (end := self._asked.get(key))}
         new = {question.key: question for question in questions if question.key not in self._asked}
         await self._answer_in_turns(list(new.values()))
@@ -142,7 +142,7 @@ class _Child:
                 stdin=PIPE,
                 stdout=PIPE,
                 env={"PYTHONPATH": paths, "MALLOC_ARENA_MAX": "1"},
-                # A terminal's Ctrl-C must not reach it: it ends with its input.
+                # A terminal's Ctrl-C must not reach the child, which ends with its input.
                 start_new_session=True,
             )
         )

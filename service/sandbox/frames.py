@@ -13,7 +13,7 @@ from service.model.devices.cel_questions import DeviceQuestion, PolicyQuestion, 
 
 HEADER = struct.Struct("!I")
 END = HEADER.pack(0)
-"""The end of the answers to a batch."""
+"""The empty message that ends the answers to a batch."""
 _questions = msgspec.msgpack.Decoder(list[DeviceQuestion | PolicyQuestion])
 
 

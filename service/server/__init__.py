@@ -1,1 +1,1 @@
-"""The processes of a server: a supervisor, its workers, and PostgreSQL, with their signals and ports."""
+"""The processes of a server: supervisor, workers, and PostgreSQL, with their signals and ports."""

@@ -32,22 +32,19 @@ from service.settings import Settings
 
 INTERVAL_SECONDS = 1.0
 FILES_AT_ONCE = 100
-"""After this many calls, about 1 ms, Python's global lock is released once, so that the event loop
-can continue."""
+"""How many calls (about 1 ms) pass before Python's global lock is released for the event loop."""
 LOGGED_SECONDS = 60.0
-"""The least time between two log lines about closed connections."""
+"""The minimum time between two log lines about closed connections."""
 
 CONNECTIONS_MAX = 20_000
-"""The most connections of a worker by default, however high its file limit is: each takes about
-15 KB."""
+"""The default maximum of a worker's connections, whatever its file limit; each takes ~15 KB."""
 FILES_FOR_CONNECTIONS = 0.8
 """The share of the file limit for clients; the rest is for the database, other workers, and
 connections that are being closed."""
 FILES_FOR_ACCEPTED = 0.9
 ADDRESS_SHARE = 0.25
 UNSENT_BYTES_MAX = 64 * 1024
-"""The bytes of an answer that the kernel keeps for a client that does not read; its default is
-megabytes."""
+"""The unsent bytes that the kernel buffers for a connection; its own default is megabytes."""
 READ_BYTES_MIN = 64 * 1024
 """The bytes of an answer that a client has to read within the time limit."""
 
@@ -86,12 +83,12 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """Return how many connections granian may accept: some more than `total`, until others are closed."""
+    """Return how many connections granian may accept: `total`, and some until others are closed."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 
 def raise_file_limit() -> None:
-    """Raise the file limit of this process and its children to the most that the system allows."""
+    """Raise the file limit of this process and its children to the system's maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -102,14 +99,14 @@ def _file_limit() -> int:
 
 
 class _Reading(NamedTuple):
-    """The start of the time limit of a client, and the bytes that it had read by then."""
+    """When a client's time limit began, and how many bytes the client had read by then."""
 
     since: float
     read_bytes: int
 
 
 class ReapPolicy:
-    """The choice of the connections to close; it makes no system call."""
+    """Selects the connections to close, without making system calls."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
@@ -147,7 +144,7 @@ class ReapPolicy:
 
 
 def _idlest(connections: list[Connection], keep: int) -> list[Connection]:
-    """Return all but `keep` connections, the longest idle first."""
+    """Return the connections to drop so that `keep` remain, the longest idle first."""
     if len(connections) <= keep:
         return []
     by_idleness = sorted(connections, key=lambda connection: connection.idle_seconds, reverse=True)
@@ -162,12 +159,12 @@ class Sockets(Protocol):
         ...
 
     def close(self, connection: Connection) -> None:
-        """Close a connection that has not ended by itself."""
+        """Close a connection, unless it has already ended."""
         ...
 
 
 class ConnectionReaper:
-    """The reaper of this process: it closes connections, and logs how many."""
+    """Closes the connections that the policy selects, and logs how many."""
 
     def __init__(self, sockets: Sockets, limits: ConnectionLimits) -> None:
         self._sockets = sockets
@@ -179,7 +176,7 @@ class ConnectionReaper:
         """Close what the policy selects; return the closed connections with the reasons."""
         closed = self._policy.select(self._sockets.connections(), now)
         for connection in closed:
-            with suppress(OSError):  # the client has left meanwhile
+            with suppress(OSError):  # the client has disconnected
                 self._sockets.close(connection)
         self._log(Counter(closed.values()), now)
         return closed
@@ -237,7 +234,7 @@ class LinuxSockets:
         self._length = ctypes.c_uint32()
         self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
         self._clients: dict[int, bytes | None] = {}
-        """Each client's address by cookie, or None if the connection was not accepted on our port."""
+        """Maps cookies to client addresses, or to None for connections not accepted on our port."""
 
     def connections(self) -> Iterator[Connection]:
         before, self._clients = self._clients, {}

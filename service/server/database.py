@@ -1,4 +1,4 @@
-"""The database of a server: a given one, or an embedded PostgreSQL that runs with it."""
+"""The database of a server: an external one, or an embedded PostgreSQL."""
 
 import logging
 import time

@@ -1,14 +1,14 @@
-"""What can prevent or end the work of a server's processes.
+"""Errors that prevent or end the work of a server's processes.
 
 ServerError
 ├── ConfigurationError   a setting, or what it names, cannot be used
-├── UnavailableError     a database or a server is not there, or failed
+├── UnavailableError     a database or a server is unavailable, or failed
 └── StoppedError         SIGTERM or SIGINT
 """
 
 
 class ServerError(Exception):
-    """The base of these errors; the message is a sentence for people."""
+    """Base class; the message is a sentence for people."""
 
 
 class ConfigurationError(ServerError):

@@ -1,9 +1,9 @@
-"""Health and metrics on a listener of their own, which answers even if the clients' listener does not.
+"""A separate listener for health and metrics, which answers even if the clients' listener does not.
 
-The supervisor serves it in threads, without waiting for the workers. About once a second, each
-worker sends its state in a datagram to a socket in a private folder. So every answer is given at
-once, and a worker that has stopped sending is not ready. The number of connections and the time for
-each are limited, so that no client can block it.
+The supervisor serves requests in threads, without waiting for the workers. About once a second,
+each worker sends its state in a datagram to a socket in a private folder, so every request is
+answered at once, and a worker that has stopped sending is not ready. The number of connections and
+the time for each are limited, so that no client can block the listener.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""The lifecycle of a server: it starts the database, tables, and workers, and stops them in reverse."""
+"""The lifecycle of a server: start the database, tables, and workers, and stop them in reverse."""
 
 import logging
 import os
@@ -121,7 +121,7 @@ def _require_usable_peers(settings: Settings) -> None:
     """Check that workers can listen to other servers, and can read the certificates for it.
 
     Raises:
-        ConfigurationError: they cannot.
+        ConfigurationError: an address or a certificate cannot be used.
     """
     try:
         servers = servers_of(settings, "")
@@ -132,7 +132,7 @@ def _require_usable_peers(settings: Settings) -> None:
 
 
 def _suspects_folder(settings: Settings, until: ExitStack) -> Path:
-    """Return the folder for deaths of workers, which outlives this server if possible."""
+    """Return the folder that records deaths of workers; it outlives this server if possible."""
     if settings.suspects_dir is not None:
         return Path(settings.suspects_dir)
     if settings.database_url is None:
@@ -141,7 +141,7 @@ def _suspects_folder(settings: Settings, until: ExitStack) -> Path:
 
 
 def _deaths_before(settings: Settings) -> DeathCounts:
-    """Return the counts of deaths, including workers that died together with the last server."""
+    """Return the counts of workers' deaths, including those that died with the previous server."""
     assert settings.suspects_dir is not None
     deaths = DeathCounts(Path(settings.suspects_dir))
     for suspect in deaths.count_left(time.time()):  # noqa: TID251 - compared with an earlier one
@@ -207,7 +207,7 @@ def _announce_ready(settings: Settings) -> None:
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:
-    """Notify the service manager that this server is ready, as systemd's `Type=notify` services do."""
+    """Notify the service manager that this server is ready (systemd's `Type=notify`)."""
     address = environment.get(NOTIFY_VARIABLE)
     if not address:
         return

@@ -14,8 +14,8 @@ def require_tls(settings: Settings) -> None:
     """Refuse to serve other machines without TLS, since their requests could be read in transit.
 
     Raises:
-        ConfigurationError: the address is not loopback, and neither the server nor a proxy in front of it
-            terminates TLS.
+        ConfigurationError: the address is not loopback, and neither the server nor a proxy in
+            front terminates TLS.
     """
     secured = settings.tls_certificate or settings.tls_terminated
     if not secured and not is_loopback(settings.host):
@@ -27,7 +27,7 @@ def require_tls(settings: Settings) -> None:
 
 
 async def authenticates_callers(settings: Settings, database_url: str) -> bool:
-    """Return True if callers need a token: there is one (settings, database), or an identity provider."""
+    """Return True if callers are authenticated, by tokens or by an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
     store = PostgresStore(database_url, connections=1)
@@ -51,7 +51,7 @@ def require_tokens(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """Return settings with the audit on, unless they already say on or off."""
+    """Return settings with the audit turned on, unless they specify on or off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

@@ -28,21 +28,22 @@ POLL_SECONDS = 0.05
 
 NOTIFY_VARIABLE = "NOTIFY_SOCKET"
 READY = b"READY=1"
-"""The message with which a server reports that it is ready, sent to the socket in NOTIFY_SOCKET as
-systemd's services do."""
+"""The message by which a server reports that it is ready, sent to the socket in NOTIFY_SOCKET."""
 
 _LAUNCH = threading.Lock()
-"""The lock from the check of a port until the server's process runs its program. A process that
-another thread started in between would inherit the sockets of the check, and the port would seem
-taken."""
+"""Held from checking a port until the server's process runs its program.
+
+A process that another thread started in between would inherit the sockets of the check, and the
+port would seem taken.
+"""
 
 
 class LocalServer:
     """A context manager that runs `moorage serve` on a port of this machine.
 
     A server that is killed and restarted on the same data folder keeps its port. Without `port`, it
-    gets one that is reserved as long as this object lives. The server itself reports that it is
-    ready: on the port, another server might answer.
+    gets one that is reserved as long as this object lives. The server itself reports when it is
+    ready, since another server might answer on the port.
     """
 
     def __init__(
@@ -118,7 +119,8 @@ class LocalServer:
         """Wait until the server reports that it is ready.
 
         Raises:
-            UnavailableError: the server ended, or it was not ready at `deadline` (in monotonic seconds).
+            UnavailableError: the server ended, or it was not ready at `deadline` (in monotonic
+                seconds).
         """
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
@@ -144,7 +146,7 @@ class LocalServer:
             self.process = None
 
     def kill(self) -> None:
-        """Kill the server with SIGKILL, as a power failure would, and wait until its workers have ended."""
+        """Kill the server with SIGKILL, like a power failure, and wait until its workers end."""
         if self.process is None:
             return
         self.process.kill()

@@ -26,7 +26,7 @@ def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
     Raises:
         UnavailableError: the database cannot be reached.
         ConfigurationError: the database cannot be distributed.
-        StoppedError: a signal came. The tables are unchanged, or those of this version.
+        StoppedError: a stop signal arrived. The tables are unchanged, or those of this version.
     """
     configure_logs(settings)
     try:
@@ -52,12 +52,13 @@ def run_migration(settings: Settings, shards: int | None = None) -> list[str]:
 def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
     """Raise the revisions of the named clusters, or of all; return the new revisions by cluster.
 
-    Servers may run meanwhile: each of their commits is ordered before or after this.
+    Servers may keep running: each of their commits is ordered before or after the change.
 
     Raises:
         ConfigurationError: there is no such cluster; no revision was changed.
         UnavailableError: the database cannot be reached.
-        StoppedError: a signal came. Some revisions may be raised; raising them again is harmless.
+        StoppedError: a stop signal arrived. Some revisions may be raised; repeating this is
+            harmless.
     """
     configure_logs(settings)
     try:

@@ -1,10 +1,10 @@
 """The imports of the fork server, which every worker needs.
 
-They are made once: starting a worker that is forked from it takes a fifth of
-the CPU time of one that imports everything itself. The fork server starts no thread, opens no
-connection, and reads no setting. When the supervisor ends for any reason, the fork server ends with
-it, and so do the workers. The fork server has a session of its own, so that a terminal's Ctrl-C or
-hangup reaches the supervisor alone.
+Modules are imported once: starting a worker from the fork server takes a fifth of the CPU time that
+a worker with its own imports takes. The fork server starts no thread, opens no connection, and
+reads no setting. When the supervisor ends for any reason, the fork server and the workers end with
+it. The fork server has a session of its own, so that a terminal's Ctrl-C or hangup reaches the
+supervisor alone.
 """
 
 import gc
@@ -13,7 +13,7 @@ import os
 from service.server.worker import end_with_supervisor
 from service.server.worker_signals import leave_terminal
 
-leave_terminal()  # before the imports, which take long
+leave_terminal()  # before the slow imports
 end_with_supervisor()
 gc.disable()  # collecting garbage takes a sixth of the imports' time
 

@@ -36,7 +36,7 @@ def restored_stop_handlers(*, but_ignored: bool = False) -> Iterator[None]:
 
 
 class StopRequest:
-    """The stop signal that came, if any, in `number`.
+    """Records the stop signal that arrived, if any, in `number`.
 
     Python drops an exception of a signal handler while a finalizer or the callback of a weak
     reference runs, as happens during imports. So each step checks at its end.
@@ -45,14 +45,14 @@ class StopRequest:
     number: int | None = None
 
     def raise_if_made(self) -> None:
-        """Raise StopSignal if a stop signal came."""
+        """Raise StopSignal if a stop signal arrived."""
         if self.number is not None:
             raise StopSignal(self.number)
 
 
 @contextmanager
 def raised_stop_signals() -> Iterator[StopRequest]:
-    """Raise StopSignal once if SIGTERM or SIGINT comes during the context, and record it.
+    """Raise StopSignal once if SIGTERM or SIGINT arrives during the context, and record it.
 
     From then on both are ignored, even after the context. Run coroutines with `run_until_stopped`.
     """

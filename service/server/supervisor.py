@@ -1,4 +1,4 @@
-"""The supervisor: it starts granian's workers, and restarts those that end.
+"""The supervisor, which starts granian's workers, and restarts those that end.
 
     moorage serve            supervisor: no requests, no database connections
     ├── postgres             only with a data folder; service.store.embedded starts it
@@ -55,14 +55,13 @@ Docker 10."""
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
 RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
-"""The longest pause before a worker is restarted that a signal, such as SIGKILL, ended soon after
-its start."""
+"""The longest pause before restarting a worker that was killed by a signal soon after its start."""
 
 STARTED_SECONDS = 1.0
 """A worker that lived this long before a signal ended it is restarted at once."""
 
 RENEWAL_SECONDS = 3.0
-"""The time for which a worker still answers after its successor, with a renewed certificate, was started."""
+"""How long a worker keeps answering after its successor, with a new certificate, has started."""
 
 FORK_SERVER_ENDS_SECONDS = 5.0
 """The longest time between the end of a fork server's connections and of its process."""
@@ -157,7 +156,7 @@ class Supervisor(MPServer):
         super().shutdown(exit_code)  # type: ignore[no-untyped-call]
 
     def check_stop(self, request: StopRequest) -> None:
-        """Stop if a stop signal came before this server handled signals itself."""
+        """Stop if a stop signal arrived before this server handled signals itself."""
         if request.number is not None:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
@@ -189,7 +188,7 @@ class Supervisor(MPServer):
 
 
 def log_fields(suspect: Suspect) -> dict[str, object]:
-    """Return the fields that the log has of a suspect."""
+    """Return the log fields of a suspect."""
     identity = suspect.identity
     pod = f"{identity.namespace}/{suspect.name}"
     return {"pod": pod, "cluster_id": identity.cluster_id, "deaths": suspect.deaths}

@@ -35,7 +35,7 @@ def port_of(held: socket.socket) -> int:
 
 @contextmanager
 def claimed_port(host: str, port: int) -> Iterator[int]:
-    """Reserve a port during the context: `port` if nobody listens on it, or for 0 any free port.
+    """Reserve a port during the context: `port` if it is free, or any free port for 0.
 
     Raises:
         ConfigurationError: the address is taken, or is not of this machine.
@@ -50,13 +50,13 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
         except OSError as error:
             reason = error.strerror or error
             raise ConfigurationError(f"Cannot listen on {host}:{port}: {reason}.") from None
-        if sys.platform != "linux":  # elsewhere granian's one socket shares its port with nobody
+        if sys.platform != "linux":  # elsewhere, granian's one socket does not share its port
             held.close()
         yield claimed
 
 
 def require_free_port(host: str, port: int) -> None:
-    """Check that nobody listens on a port, before starting a process that would only fail.
+    """Check that a port is free before starting a process that would otherwise fail to bind it.
 
     Raises:
         ConfigurationError: the address is taken, or is not of this machine.
@@ -66,9 +66,9 @@ def require_free_port(host: str, port: int) -> None:
 
 
 def _lock_port(port: int) -> socket.socket:
-    """Lock a port for one supervisor of this machine as long as it lives.
+    """Lock a port for this supervisor until its process ends.
 
-    If two supervisors start at the same moment, both find that nobody listens. Their workers would
+    If two supervisors start at the same moment, both find the port free. Their workers would
     then share the port, and half of the requests to one server would go to the other. A name in
     Linux's abstract socket namespace is taken atomically, and is freed when its process ends.
 
@@ -86,12 +86,12 @@ def _lock_port(port: int) -> socket.socket:
 
 
 def _require_no_listener(host: str, port: int) -> None:
-    """Check that nobody listens on a port.
+    """Check that a port has no listener.
 
-    Granian would not notice: its sockets share their port with others (SO_REUSEPORT).
+    Granian would not notice one: its sockets share their port with others (SO_REUSEPORT).
 
     Raises:
-        OSError: somebody does.
+        OSError: the port has a listener.
     """
     with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

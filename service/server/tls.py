@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Certificate(NamedTuple):
-    """The PEM files of a certificate with its chain, and of its key."""
+    """The PEM files of a certificate chain and its private key."""
 
     certificate: Path
     key: Path
@@ -58,7 +58,7 @@ def watch_certificate(
         while not stop.wait(POLL_SECONDS):
             if not _have_changed(files):
                 continue
-            if (problem := certificate.problem()) is not None:  # perhaps only half of it is written
+            if (problem := certificate.problem()) is not None:  # a file may be only partly written
                 _log.warning("The certificate stays the one before: %s", problem)
                 continue
             _log.warning("The certificate was renewed.")
@@ -72,5 +72,5 @@ def watch_certificate(
 def _have_changed(files: CertificateFiles) -> bool:
     try:
         return files.have_changed()
-    except OSError:  # one is missing, perhaps until it is renamed
+    except OSError:  # a file is missing, perhaps until its replacement is renamed
         return False

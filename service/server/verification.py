@@ -1,4 +1,4 @@
-"""The verification of a database: runs the chosen checks on each cluster, and reports what they find."""
+"""Verify a database: run the chosen checks on each cluster, and report their findings."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -22,34 +22,34 @@ from service.store.verification import DatabaseSnapshot, database_snapshot
 
 
 class VerifiedCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster, as it was verified, and what was found in it."""
+    """A verified cluster, with its findings."""
 
     cluster: str
     revision: int
     """The revision at which it was verified."""
     changes: int
-    """How many changes its log had."""
+    """The number of changes in its log."""
     objects: int | None
-    """How many objects it had, or None if no check needed to look at them."""
+    """The number of its objects, or None if no check had to read them."""
     findings: list[Finding]
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in a database."""
+    """The findings in a database."""
 
     ok: bool
     """Whether nothing was found."""
     checks: list[Check]
-    """What was verified."""
+    """The checks that were run."""
     clusters: list[VerifiedCluster]
     access: list[Finding]
-    """What was found among principals and in the audit."""
+    """The findings among principals and in the audit."""
 
 
 def run_verification(
     settings: Settings, clusters: Sequence[str], checks: Collection[Check]
 ) -> Report:
-    """Run the named checks on the named clusters: all of them if none is named.
+    """Run the named checks on the named clusters; without names, all checks or all clusters.
 
     Raises:
         ConfigurationError: there is no such cluster, or the tables are not those of this version.
@@ -81,7 +81,7 @@ async def _verified(url: str, names: Sequence[str], checks: Sequence[Check]) -> 
         raise ConfigurationError(f"There is no cluster {missing[0]}.")
     clusters = []
     for name in dict.fromkeys(names or known):
-        # A snapshot for each cluster keeps PostgreSQL from vacuuming for a shorter time.
+        # A snapshot per cluster keeps PostgreSQL from vacuuming for a shorter time.
         async with database_snapshot(url) as snapshot:
             verified = await _verified_cluster(snapshot, name, checks)
         clusters += [] if verified is None else [verified]
@@ -92,7 +92,7 @@ async def _verified(url: str, names: Sequence[str], checks: Sequence[Check]) -> 
 async def _verified_cluster(
     snapshot: DatabaseSnapshot, name: str, checks: Collection[Check]
 ) -> VerifiedCluster | None:
-    """Return what the checks found in one cluster, or None if it was deleted meanwhile."""
+    """Return the checks' findings in one cluster, or None if the cluster no longer exists."""
     cluster_id = (await snapshot.clusters()).get(name)
     if cluster_id is None:
         return None
@@ -108,7 +108,7 @@ async def _verified_cluster(
         loaded = LoadedObjects(size.revision)
         async for rows in snapshot.objects(cluster_id):
             loaded.load(rows)
-            await asyncio.sleep(0)  # for a signal
+            await asyncio.sleep(0)  # lets a signal be handled
         for check in checks:
             findings += loaded.findings(check) if check in STATE else []
     return VerifiedCluster(

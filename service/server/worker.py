@@ -59,4 +59,4 @@ def end_with_supervisor() -> None:
     If the supervisor was killed while the fork server started, the fork server has another parent
     by now, and without this check it would live on with the workers.
     """
-    end_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))  # noqa: TID251 - the supervisor's word
+    end_with_parent(int(os.environ[SUPERVISOR_VARIABLE]))  # noqa: TID251 - set by the supervisor

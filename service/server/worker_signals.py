@@ -1,4 +1,4 @@
-"""The stop signal in a server's processes: handled at any moment, and only once.
+"""Handling of the stop signal in a server's processes, at any moment and only once.
 
 A terminal's Ctrl-C reaches the supervisor alone, since the workers have a session of their own; the
 supervisor sends one SIGTERM to each. Others, such as systemd, signal every process of a server, so

@@ -1,1 +1,1 @@
-"""The truth: tables and log in PostgreSQL, and one part of the store for each thing that is kept."""
+"""The store: tables and log in PostgreSQL, with one class for each kind of stored data."""

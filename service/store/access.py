@@ -49,8 +49,9 @@ class Access:
     """Principals and their tokens.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
-    at its COMMIT. With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and
-    it would leave no admin with a token. With `dry_run`, a change is rolled back, but raises and returns the same.
+    at its COMMIT. With `keep_admin`, a change raises NoAdminLeft if tokens are, or were, in use and
+    no admin would have a token afterwards. With `dry_run`, a change is rolled back, but returns and
+    raises the same.
     """
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
@@ -91,7 +92,7 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Create a principal, or replace its grants, if the precondition holds; return True if it is new."""
+        """Create or update a principal if the precondition holds; return True if it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)
@@ -108,7 +109,7 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a principal with its tokens, if the precondition holds; return False if none exists."""
+        """Delete a principal and its tokens if the precondition holds; return False if missing."""
         check = precondition and partial(_check, kind, name, precondition)
         values = (kind, name, keep_admin)
         row = await self._change(caller, _DELETE, *values, check=check, dry_run=dry_run)
@@ -247,7 +248,7 @@ def _principal(row: asyncpg.Record) -> PrincipalRow:
 
 
 def _grants(stored: bytes) -> tuple[Grant, ...] | None:
-    """Return the grants of one principal, or None if they are unreadable; others are not affected."""
+    """Return a principal's grants, or None if they are unreadable; others are not affected."""
     try:
         return msgspec.json.decode(stored, type=tuple[Grant, ...])
     except (msgspec.DecodeError, UnicodeDecodeError):

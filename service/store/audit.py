@@ -1,6 +1,7 @@
 """The audit on PostgreSQL.
 
-Rows come with commits, or in bulk with refusals. They are listed by chain and number, and deleted by age.
+Rows come with commits, or in bulk with refusals. They are listed by chain and number, and deleted
+by age.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from service.store.db.failures import unavailable_on_failure
 from service.store.db.pool import ConnectionPool
 
 SWEEP_AUDIT_MAX = 5_000
-"""The most rows that one call of `sweep` deletes."""
+"""The maximum number of rows that one call of `sweep` deletes."""
 
 _COLUMN_TYPES = ("text", "text", "text", "text", "bigint", "text", "integer", "bigint")
 _LIST = """
@@ -71,7 +72,7 @@ class AuditPolicy:
         """True if the audit can never begin, so commits need not check."""
 
     def begin(self) -> None:
-        """Keep the audit from now on, if the settings allow it."""
+        """Start keeping the audit, if the settings allow it."""
         self.enabled = self.enabled or self.may_begin
 
     def applies_to(self, callers: Iterable[AuditedCaller]) -> bool:
@@ -98,7 +99,7 @@ class Audit:
         return self._policy.enabled
 
     def begin(self) -> None:
-        """Keep the audit from now on, if the settings allow it, because callers are now known."""
+        """Start keeping the audit, if the settings allow it, because callers are now known."""
         self._policy.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
@@ -124,7 +125,10 @@ class Audit:
         return [audit_row(row) for row in rows]
 
     async def sweep(self, *, keep_seconds: float) -> int:
-        """Delete some rows older than `keep_seconds`, oldest first; return how many. Repeat until it returns 0."""
+        """Delete some rows older than `keep_seconds`, oldest first; return how many.
+
+        Repeat until it returns 0.
+        """
         age = timedelta(seconds=keep_seconds)
         swept = 0
         with unavailable_on_failure():

@@ -36,13 +36,13 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 
 DELETION_SECONDS_MAX = 3600
-"""The longest that a deletion may take: it is one transaction, which is slow for a large cluster."""
+"""The longest that a deletion may take; its one transaction is slow for a large cluster."""
 _UNHURRIED = f"""
     SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s';
     SET LOCAL lock_timeout = '10s';
     SET LOCAL client_connection_check_interval = '5s'
 """
-"""Settings of a deletion: it may run long, waits only briefly for locks, and ends when its client disconnects."""
+"""Settings of a deletion: it may run long, waits briefly for locks, and ends with its client."""
 
 
 class Clusters:
@@ -68,7 +68,7 @@ class Clusters:
         return [row["cluster_id"] for row in rows]
 
     async def get(self, name: str) -> ClusterRow:
-        """Return the cluster that has this name now.
+        """Return the cluster that currently has this name.
 
         Raises:
             NotFound: no cluster has this name.
@@ -78,7 +78,7 @@ class Clusters:
         raise _unknown(name)
 
     async def find(self, name: str) -> int:
-        """Return the id of the cluster that has this name now.
+        """Return the id of the cluster that currently has this name.
 
         Raises:
             NotFound: no cluster has this name.
@@ -126,7 +126,8 @@ class Clusters:
             await connection.execute(_UNHURRIED)
             if only_if is not None:
                 await connection.execute(_LOCK, cluster_id)
-                # A separate statement, since the one that waited for the lock sees older rows (protocol rule P5).
+                # A separate statement: the one that waited for the lock sees older rows (protocol
+                # rule P5).
                 version = await connection.fetchval(_VERSION, cluster_id)
                 if version is None:
                     return False

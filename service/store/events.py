@@ -15,7 +15,7 @@ from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone, head_of
 
 SWEEP_EVENTS_MAX = 5_000
-"""The most events that one call of `sweep` deletes."""
+"""The maximum number of events that one call of `sweep` deletes."""
 
 _COLUMN_TYPES = (*("text",) * 7, *("bigint",) * 2, *("timestamptz",) * 2)
 EVENT_COLUMNS = len(_COLUMN_TYPES)
@@ -58,7 +58,7 @@ class Events:
         self._reader = reader
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or increment the count of equal ones; do nothing if the cluster does not exist."""
+        """Add events, or increment the counts of equal ones; ignore a missing cluster."""
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:
                 await connection.execute(_ADD, cluster_id, *event_columns(events))
@@ -81,9 +81,9 @@ class Events:
         return EventPage(head_of(rows[0]), [_row(row) for row in rows if row["name"] is not None])
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events older than `keep_seconds`, or beyond `keep_rows` for a reason; return how many.
+        """Delete events older than `keep_seconds`, or beyond `keep_rows` per reason.
 
-        Repeat until it returns 0.
+        Returns how many were deleted; repeat until it returns 0.
         """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():

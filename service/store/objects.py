@@ -57,7 +57,7 @@ class Objects:
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (protocol rule P13).
+        """Return up to `limit` objects of all kinds after `after`, by key (protocol rule P13).
 
         The page also ends with the object that reaches `PAGE_BYTES_MAX`. With `namespaces`, it has
         only these namespaces, the objects in them, and all other objects outside of namespaces. One
@@ -73,7 +73,7 @@ class Objects:
         return ObjectPage(*_split(cluster_id, rows))
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """Return one object, and the head of the same instant."""
+        """Return one object, and the head at the same instant."""
         with unavailable_on_failure():
             async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_OBJECT, cluster_id, kind, namespace, name)
@@ -90,7 +90,7 @@ class Objects:
         after: ObjectName | None = None,
         limit: int,
     ) -> ObjectPage:
-        """Return up to `limit` objects of a kind after the key `after`, ordered by namespace and name.
+        """Return up to `limit` objects of a kind after `after`, ordered by namespace and name.
 
         The page also ends with the object that reaches `PAGE_BYTES_MAX`.
         """
@@ -118,7 +118,7 @@ class Objects:
 
 
 def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
-    """Return the head, which every row repeats, and the objects; without objects, one row has the head alone."""
+    """Return the head, which every row repeats, and the objects, if the rows have any."""
     if not rows:
         raise gone(cluster_id)
     return head_of(rows[0]), [_object(row) for row in rows if row["kind"] is not None]

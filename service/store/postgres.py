@@ -47,12 +47,12 @@ class Pools(NamedTuple):
 class PostgresStore:
     """All clusters of one database.
 
-    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened on demand, up
-    to `connections` for commits, as many for reads, and two for hints. Commits have connections of
-    their own, since their statements are planned differently (protocol rule P15). With `audit`, the audit is kept
-    from the start; with `may_audit`, once a caller is known. No statement runs longer than
-    `statement_seconds_max`. Create the store within the event loop that uses it, and `close` it
-    there.
+    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened on demand, up to
+    `connections` for commits, as many for reads, and two for hints. Commits have connections of
+    their own, since their statements are planned differently (protocol rule P15). With `audit`, the
+    audit is kept from the start; with `may_audit`, once a caller is known. No statement runs longer
+    than `statement_seconds_max`. Create the store within the event loop that uses it, and `close`
+    it there.
     """
 
     def __init__(
@@ -100,7 +100,10 @@ class PostgresStore:
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database shows another history; drop all replicas then (protocol rule P3)."""
+        """A number that rises when the database's history changes; then drop all replicas.
+
+        See protocol rule P3.
+        """
         return self.guard.epoch
 
     @property
@@ -113,7 +116,7 @@ class PostgresStore:
         return {name: pool.use for name, pool in self.pools._asdict().items()}
 
     def incidents(self) -> dict[str, int]:
-        """Return how many outages, takeovers by another history, and lifts of revisions this process has seen."""
+        """Return how many outages, takeovers, and lifts of revisions this process has seen."""
         return {
             "outages": self.outages.count,
             "takeovers": self.guard.epoch,
@@ -121,7 +124,7 @@ class PostgresStore:
         }
 
     async def now(self) -> datetime:
-        """Return the time of the database's clock, which decides due times and leases (protocol rule P16)."""
+        """Return the database's time, which governs due times and leases (protocol rule P16)."""
         with unavailable_on_failure():
             async with self.pools.reads.acquire() as connection:
                 now: datetime = await connection.fetchval("SELECT clock_timestamp()")
@@ -132,7 +135,7 @@ class PostgresStore:
         self.notifications.notify(cluster_id)
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield clusters whose logs have grown, as other processes hint (see `LogNotifications.listen`).
+        """Yield clusters whose logs have grown, as hinted by other processes.
 
         Also watch for a failover to another host of the database.
         """
@@ -154,5 +157,5 @@ class PostgresStore:
 
 
 def warm_up() -> None:
-    """Import modules that only lists need; slow, so call it in a thread of its own."""
+    """Import modules that only lists need; call it in a separate thread, since it is slow."""
     importlib.import_module("service.store.statements")

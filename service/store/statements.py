@@ -1,4 +1,4 @@
-"""Statements that SQLAlchemy Core compiles once, and that the driver itself sends.
+"""Statements that SQLAlchemy Core compiles once, for the driver to send directly.
 
 Importing SQLAlchemy takes as long as all other imports together, and a server can place pods
 without it. So this module is imported only when one of its statements is needed, or some time after
@@ -31,7 +31,7 @@ from service.store.db.connector import Connection
 from service.store.schema.tables import cluster, head, object_
 
 After = Literal["Start", "Name", "Key"]
-"""Where a page of a list begins: at the list's start, after a name in a namespace, or after a key."""
+"""Where a page of a list begins: at its start, after a name in a namespace, or after a key."""
 
 _DIALECT: Dialect = cast(Callable[[], Dialect], PGDialect_asyncpg)()
 
@@ -58,8 +58,8 @@ class Query:
 def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
     """Return the statement for the head and a page of objects.
 
-    Within a namespace, `after` is a name alone: given a whole key, PostgreSQL would start reading at
-    the namespace's first object.
+    Within a namespace, `after` is a name alone: given a whole key, PostgreSQL would start reading
+    at the namespace's first object.
     """
     wanted = [
         object_.c.cluster_id == bindparam("cluster"),
@@ -110,7 +110,7 @@ def clusters(by: Literal["", "number"] = "") -> Query:
 
 
 def _clusters(number: ColumnElement[int]) -> Select[Any]:
-    """Return a statement with a row for each cluster; `number` is the one whose objects are counted."""
+    """Return a statement with one row per cluster; `number` is the id whose objects are counted."""
     config = _objects(number, object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
     return select(
         cluster.c.cluster_id,

@@ -1,8 +1,8 @@
 """Finds contradictions in the rows of a database, as of one instant.
 
 Everything is read in one read-only transaction, so concurrent commits are not seen. Rows are read
-in slices, and PostgreSQL does the sorting and joining, on disk where necessary. So the memory of this
-process is bounded.
+in slices, and PostgreSQL sorts and joins, on disk where necessary, so the memory of this process is
+bounded.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -31,9 +31,9 @@ _SIZE = """
         (SELECT count(*) FROM change WHERE cluster_id = $1) AS changes
 """
 
-# Each of these statements returns `subject` and `message` of each finding. OFFSET makes PostgreSQL look
-# up commits by their ends: a restored database has no statistics yet, and it would compare each
-# commit with all others, and with each change.
+# Each of these statements returns the `subject` and `message` of each finding. OFFSET makes
+# PostgreSQL look up commits by their ends: a restored database has no statistics yet, so it would
+# compare each commit with all others, and with each change.
 _ENDS = """
     SELECT 'head' AS subject, 'The cluster has no head.' AS message
     WHERE NOT EXISTS (SELECT FROM head WHERE cluster_id = $1)
@@ -138,7 +138,7 @@ _SUM = """
 """
 _STEPS: Mapping[Check, Sequence[str]] = {Check.LOG: (_ENDS, _CHAIN, _DENSE), Check.OBJECTS: (_SUM,)}
 
-# Each change beside the previous one of the same object.
+# Each change, joined with the previous change of the same object.
 _BEFORE = """
     SELECT revision, verb, created, labels_before, body,
         lag(verb) OVER same AS verb_before, lag(body) OVER same AS body_before
@@ -180,7 +180,7 @@ _labels = msgspec.json.Decoder(dict[str, str])
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How much of a cluster has to be verified."""
+    """The extent of a cluster's log."""
 
     revision: int
     changes: int
@@ -199,7 +199,7 @@ class DatabaseSnapshot:
         return {row["name"]: row["cluster_id"] for row in rows}
 
     async def size(self, cluster_id: int) -> Size:
-        """Return where a cluster's log ends, and how long it is."""
+        """Return the last revision of a cluster, and the length of its log."""
         row = await self._connection.fetchrow(_SIZE, cluster_id)
         assert row is not None
         return Size(row["revision"], row["changes"])

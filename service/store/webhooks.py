@@ -49,7 +49,7 @@ _DUE = f"""
     WHERE d.revision <> h.revision AND {_IS_DUE}
     ORDER BY d.attempt_at LIMIT $1
 """  # noqa: S608 - of constants
-# A concurrent delivery may have advanced it to the head that was read before.
+# Excludes webhooks that a concurrent delivery has advanced to the head that was read before.
 _FREE = f"""
     SELECT d.name FROM webhook AS d
     WHERE d.cluster_id = $1 AND d.name = ANY($2) AND d.revision <> $3 AND {_IS_DUE}
@@ -87,7 +87,7 @@ class Webhooks:
         caller: AuditedCaller | None = None,
         dry_run: bool = False,
     ) -> WebhookRow | None:
-        """Replace a webhook by what `change` returns, record the caller in the audit, and return the result.
+        """Replace a webhook with the result of `change`; audit the caller; return the result.
 
         Raises what `change` raises, NotFound if no such cluster exists, and OutcomeUnknown if the
         database fails at its COMMIT.
@@ -109,7 +109,7 @@ class Webhooks:
         return after
 
     async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
-        """Claim up to `limit` due webhooks with undelivered changes, so that no other process delivers to them."""
+        """Claim up to `limit` due webhooks with undelivered changes, exclusively for `holder`."""
         with unavailable_on_failure():
             async with self._reader.acquire() as connection:
                 due = await connection.fetch(_DUE, limit)
@@ -125,7 +125,7 @@ class Webhooks:
     async def _claim(
         self, cluster_id: int, head: int, names: Sequence[str], holder: str, length: timedelta
     ) -> Sequence[WebhookRow]:
-        """Claim the webhooks of a cluster that no other process has claimed meanwhile."""
+        """Claim the webhooks of a cluster that no other process has claimed."""
         async with self._writer.transaction() as connection:
             free = await connection.fetch(_FREE, cluster_id, names, head)
             taken = [row["name"] for row in free]

@@ -1,8 +1,8 @@
 """Authenticate callers by the Authorization header.
 
-Every process keeps all principals and tokens in memory, and compares them with the store at most once
-a second while requests arrive, so it soon refuses a revoked token. If no comparison has succeeded
-for five seconds, it no longer trusts its memory.
+Every process keeps all principals and tokens in memory, and compares them with the store at most
+once a second while requests arrive, so it soon refuses a revoked token. If no comparison has
+succeeded for five seconds, it no longer trusts its memory.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from service.settings import Settings, is_loopback
 COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0
 UNKNOWN_COMPARED_AFTER_SECONDS = 0.2
-"""How soon after a comparison an unknown token triggers another.
+"""The minimum time between a comparison and another one that an unknown token triggers.
 
 The token may be new, but guesses must not trigger comparisons more often.
 """
@@ -60,8 +60,8 @@ class AccessStore(Protocol):
     """The store of principals and tokens.
 
     Every call may raise StorageUnavailable, and a change may also raise OutcomeUnknown. With
-    `keep_admin`, a change raises NoAdminLeft if tokens are or were in use and it would leave no token of
-    an admin.
+    `keep_admin`, a change raises NoAdminLeft if tokens are or were in use and no admin would have a
+    token afterwards.
     """
 
     async def version(self) -> AccessVersion:
@@ -83,7 +83,7 @@ class AccessStore(Protocol):
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Create a principal or replace its grants if the precondition holds; return whether it is new."""
+        """Create or update a principal if the precondition holds; return whether it is new."""
         ...
 
     async def delete_principal(
@@ -96,10 +96,10 @@ class AccessStore(Protocol):
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Delete a principal and its tokens if the precondition holds; return whether it existed."""
+        """Delete a principal and its tokens if the precondition holds; return False if missing."""
         ...
 
-    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
+    async def create_token(  # noqa: PLR0913 - the properties of a token, by name
         self,
         token_id: str,
         principal: str,
@@ -129,7 +129,7 @@ class BeginningAudit(Protocol):
     """An audit that begins with the first token."""
 
     def begin(self) -> None:
-        """Keep the audit from now on if the settings allow it, since callers can be told apart now."""
+        """Start keeping the audit if the settings allow it, now that callers can be told apart."""
         ...
 
 
@@ -177,7 +177,7 @@ class Authentication:
         self._may_be_open = (
             self._bootstrap is None and identities is None and is_loopback(settings.host)
         )
-        """Whether everyone is an admin while there are no tokens.
+        """Whether everyone is an admin as long as no tokens exist.
 
         This is never the case if other machines can reach the server.
         """
@@ -187,7 +187,7 @@ class Authentication:
         self._failure: str | None = None
         """Why the last comparison failed, or None."""
         self._reported: set[str] = set()
-        """Log messages that were written about grants without effect."""
+        """Messages already logged about grants that have no effect."""
         self._begins_audit = settings.audit == "auto"
         self._watching: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
@@ -196,7 +196,7 @@ class Authentication:
 
     @property
     def has_other_admin(self) -> bool:
-        """Whether the token in the settings makes its bearer an admin."""
+        """Whether the settings contain an admin's token."""
         return self._bootstrap is not None
 
     def now(self) -> datetime:
@@ -207,7 +207,7 @@ class Authentication:
         """Return whether no credentials are required: there are no tokens and no identity provider.
 
         Raises:
-            StorageUnavailable: the store cannot tell whether there are tokens.
+            StorageUnavailable: the store cannot tell whether tokens exist.
         """
         if not self._may_be_open:
             return False
@@ -215,7 +215,7 @@ class Authentication:
         return not self._known.tokens
 
     def seems_open(self) -> bool:
-        """Return a guess of `is_open` without waiting, and start a comparison if one is due."""
+        """Return the last known `is_open` without waiting, and start a comparison if one is due."""
         if not self._may_be_open:
             return False
         if self._clock.monotonic() - self._compared_at >= COMPARED_AFTER_SECONDS:
@@ -226,7 +226,7 @@ class Authentication:
         """Return the principal that these headers authenticate, or None.
 
         Raises:
-            StorageUnavailable: the store cannot tell which principals there are.
+            StorageUnavailable: principals and tokens cannot be read.
             IdentityProviderUnavailable: the identity provider's keys cannot be fetched.
         """
         credentials = _bearer(headers)
@@ -250,7 +250,7 @@ class Authentication:
         """Return the principal with its current grants, or None if it no longer exists.
 
         Raises:
-            StorageUnavailable: the store cannot tell them.
+            StorageUnavailable: the current grants cannot be read.
         """
         if principal == BOOTSTRAP:
             return principal
@@ -266,17 +266,17 @@ class Authentication:
     async def changed(self) -> None:
         """Compare with the store immediately, after this process has changed something.
 
-        The change is committed, so this never fails: if the store does not answer for a while, this process
-        sees the change as late as others do.
+        The change is committed, so this never fails: if the store does not answer for a while, this
+        process sees the change no earlier than others do.
         """
         with suppress(MoorageError, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):
-                if self._comparing is not None:  # it may have looked before the change
+                if self._comparing is not None:  # it may have started before the change
                     await asyncio.wait([self._comparing])
                 await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
-        """Compare with the store once, and keep comparing while the first token would begin the audit."""
+        """Compare with the store once, and keep comparing if the first token starts the audit."""
         with suppress(MoorageError):
             await self.is_open()
         if self._may_be_open and self._begins_audit:
@@ -291,7 +291,7 @@ class Authentication:
             await self._identities.close()
         if self._comparing is not None:
             await asyncio.wait([self._comparing])
-        if self._noting is not None:  # which comparing may have begun
+        if self._noting is not None:  # the comparison may have started it
             await asyncio.wait([self._noting])
         await self._note_use()
 
@@ -331,7 +331,7 @@ class Authentication:
             raise self._unknown()
 
     def _unknown(self) -> MoorageError:
-        """Return the error while grants are unknown; every request gets its own instance to raise."""
+        """Return a new instance of the error to raise while grants are unknown."""
         if self._failure is not None:
             return MoorageError(self._failure)
         return StorageUnavailable("It is not known at present who may do what.")
@@ -365,7 +365,7 @@ class Authentication:
             self.store.audit.begin()
 
     def _report_useless_grants(self, state: AccessState) -> None:
-        """Log, once each, which grants have no effect here."""
+        """Log each grant that has no effect, once."""
         found = {told for row in state.principals for told in _useless_grants(row)}
         for told in sorted(found - self._reported):
             _log.warning(told)
@@ -384,9 +384,9 @@ class Authentication:
             self._noting.add_done_callback(log_failure)
 
     async def _watch_for_the_first(self) -> None:
-        """Compare every second until there is a token, even without requests.
+        """Compare every second until a token exists, even without requests.
 
-        From then on the audit also covers what this process does by itself.
+        From then on, the audit also covers what this process does on its own.
         """
         while not self._known.tokens:
             await self._clock.sleep(COMPARED_AFTER_SECONDS)
@@ -433,7 +433,7 @@ class _Known:
         )
 
     def identified(self, name: str, groups: tuple[str, ...], expires_at: datetime) -> Principal:
-        """Return the principal that an identity provider names, with its own grants and its groups'."""
+        """Return the principal for an identity, with its own grants and those of its groups."""
         grants = [*self._grants.get(("User", name), ())]
         for group in groups:
             grants += self._grants.get(("Group", group), ())
@@ -441,9 +441,9 @@ class _Known:
 
 
 def _bearer(headers: Headers) -> bytes | None:
-    """Return the credentials of the scheme `Bearer`, whose name is case-insensitive (RFC 9110), or None."""
+    """Return the credentials of a `Bearer` header (case-insensitive, RFC 9110), or None."""
     given = [value for name, value in headers if name == b"authorization"]
-    if len(given) != 1:  # of several, a proxy in front may have looked at another one
+    if len(given) != 1:  # a proxy in front may have checked another of several
         return None
     scheme, _, credentials = given[0].partition(b" ")
     return credentials.strip() if scheme.lower() == b"bearer" else None

@@ -1,13 +1,14 @@
-"""Refuse requests that a web page makes a browser send to a server without tokens.
+"""Refuse requests that other sites' pages make a browser send to a server without tokens.
 
-Such a server listens on loopback and treats every caller as its admin. Any web page that is open in a
-browser on that machine can reach it: the browser sends requests on behalf of the page, and the page's
-host name may resolve to a loopback address (DNS rebinding). Three headers, which browsers set and
-pages cannot, expose such requests: `Host` is the name that was called, and `Origin` and
-`Sec-Fetch-Site` identify the page. Other programs than browsers send only `Host`.
+Such a server listens on loopback and treats every caller as its admin. Any web page that is open in
+a browser on that machine can reach it: the browser sends requests on behalf of the page, and the
+page's host name may resolve to a loopback address (DNS rebinding). Three headers, which browsers
+set and pages cannot, expose such requests: `Host` is the name that was called, and `Origin` and
+`Sec-Fetch-Site` identify the page. Programs other than browsers send only `Host`.
 
 A server with tokens needs none of this: no page knows a token, no browser adds one by itself, and a
-page may send Authorization to another origin only if that origin allows it, which Moorage never does.
+page may send Authorization to another origin only if that origin allows it, which Moorage never
+does.
 """
 
 import re
@@ -19,7 +20,7 @@ from service.api.http.problems import CrossOriginRequest, MalformedRequest, Misd
 
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?")
 _LOCALHOST = re.compile(r"(?:[a-z0-9_-]+\.)*localhost")
-"""Matches names that browsers never look up and that nobody can own (RFC 6761)."""
+"""Matches names that browsers never look up in DNS, and that nobody can register (RFC 6761)."""
 
 _OWN_PAGES = frozenset({"same-origin", "none"})
 """Allowed values of `Sec-Fetch-Site`; `none` means that the user typed the address.
@@ -32,13 +33,13 @@ _PAGES = re.compile(r"/|/docs(?:/[^/]+)*|/openapi\.json|/(?:errors|warnings)(?:/
 BROWSERS_OWN = (b"origin", b"sec-fetch-site")
 """Headers that only browsers set."""
 HOSTS_MAX = 256
-"""The most values of `Host` that are remembered."""
+"""The maximum number of `Host` values that are remembered."""
 
 _Fields = dict[bytes, list[str]]
 
 
 class BrowserCheck:
-    """Refuses requests that a browser sends for another site's page."""
+    """Refuses requests that a browser sends on behalf of another site's page."""
 
     def __init__(self, allowed_hosts: str) -> None:
         """`allowed_hosts` lists names in addition to those of loopback, separated by commas."""
@@ -51,12 +52,12 @@ class BrowserCheck:
         """
 
     def check(self, scope: HTTPScope) -> None:
-        """Check that a request was meant for this server and does not come from another site's page.
+        """Check that a request is meant for this server, and not from another site's page.
 
         Raises:
             MalformedRequest: it has no `Host`, or several of them.
             MisdirectedRequest: `Host` is not a name of this server.
-            CrossOriginRequest: a page of another origin asks.
+            CrossOriginRequest: the request comes from a page of another origin.
         """
         fields = _fields(scope)
         hosts = fields[b"host"]
@@ -86,7 +87,7 @@ def _fields(scope: HTTPScope) -> _Fields:
 
 
 def _name_of(host: str) -> str | None:
-    """Return the name or address in a `Host`, in lower case and without port, or None if malformed."""
+    """Return the name or address in a `Host`, lower-cased, without port, or None if malformed."""
     match = _AUTHORITY.fullmatch(host)
     return match["name"] if match else None
 
@@ -107,8 +108,8 @@ def _is_loopback(host: str) -> bool:
 def _check_origin(origins: list[str], host: str, scheme: str) -> None:
     """Refuse an `Origin` other than the server's own.
 
-    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page loaded
-    over HTTPS counts as the server's own too, since TLS may end at a proxy in front.
+    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page
+    loaded over HTTPS counts as the server's own too, since TLS may end at a proxy in front.
     """
     for origin in origins:
         if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:
@@ -116,7 +117,7 @@ def _check_origin(origins: list[str], host: str, scheme: str) -> None:
 
 
 def _opens_a_page(scope: HTTPScope, fields: _Fields) -> bool:
-    """Return whether the request follows another site's link to a page for people.
+    """Return whether the request follows another site's link to a page meant for people.
 
     That is allowed: the linking page can read nothing of the page that it opens.
     """

@@ -1,4 +1,4 @@
-"""Find the address that a request came from if it passed trusted proxies.
+"""Find a request's original address behind trusted proxies.
 
 Each proxy appends the address that called it to `X-Forwarded-For`, but a client may send the header
 with any beginning. So the header is read from its end, as far as trusted proxies wrote it.
@@ -23,7 +23,7 @@ class Proxies:
         self._networks = networks
 
     def find_caller(self, scope: HTTPScope) -> None:
-        """Set the client of a request from a trusted proxy to the last address that is not such a proxy."""
+        """Set a request's client to its caller's address if it came through trusted proxies."""
         client = scope.get("client") if self._networks else None
         nearest = _address_in(client[0].encode()) if client else None
         if nearest is None or not self._are_trusted(nearest):
@@ -32,7 +32,7 @@ class Proxies:
         scope["client"] = (str(caller), 0)
 
     def _caller(self, nearest: IPAddress, hops: Sequence[bytes]) -> IPAddress:
-        """Return the caller's address; hops before one that is not an address are not trusted."""
+        """Return the caller's address, ignoring all hops before one that is not an address."""
         caller = nearest
         for hop in reversed(hops):
             address = _address_in(hop)
@@ -48,13 +48,13 @@ class Proxies:
 
 
 def _hops(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """Return the addresses in the header, nearest last; several headers count as one (RFC 9110, 5.3)."""
+    """Return the addresses in the header, nearest last, joining several headers (RFC 9110, 5.3)."""
     given = [value for name, value in headers if name == _HEADER]
     return b",".join(given).split(b",") if given else []
 
 
 def _address_in(hop: bytes) -> IPAddress | None:
-    """Parse an address that may be followed by a port, or return None."""
+    """Parse an address that may be followed by a port, or return None if it is invalid."""
     if len(hop) > _HOP_BYTES_MAX or b"%" in hop:
         return None
     text = hop.decode("latin-1").strip()
@@ -66,7 +66,7 @@ def _address_in(hop: bytes) -> IPAddress | None:
 
 
 def parsed_address(text: str) -> IPAddress | None:
-    """Parse an address, or return None; an IPv4 address within IPv6 becomes plain IPv4."""
+    """Parse an address, converting IPv4-mapped IPv6 to IPv4, or return None if it is invalid."""
     try:
         address = ip_address(text)
     except ValueError:

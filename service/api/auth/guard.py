@@ -1,8 +1,8 @@
 """Admit a routed request: authenticate its caller, and check whether the caller may make it now.
 
-This is the first step after routing, before a body is read, before a request is forwarded to another
-worker, and before the handler is called. A request that leads to no operation (404, 405) does not get
-here, since the document that lists all paths and methods is public.
+This is the first step after routing, before a body is read, before a request is forwarded to
+another worker, and before the handler is called. A request that leads to no operation (404, 405)
+does not get here, since the document that lists all paths and methods is public.
 """
 
 from functools import partial
@@ -34,12 +34,12 @@ class RequestGuard(msgspec.Struct, frozen=True):
 
         async def entering(scope: Scope, receive: Receive, send: Send) -> None:
             options = scope["route_handler"].opt
-            access: Access = options[ACCESS]  # each has one, or no server starts
+            access: Access = options[ACCESS]  # set for every operation, as checked at startup
             context = context_of(scope)
             context.operation = options.get("operation")
             context.cluster = scope["path_params"].get("cluster", "")
             arrival = context.arrival
-            if arrival is None:  # the worker where it arrived has found out who makes it
+            if arrival is None:  # the worker that received the request has authenticated it
                 check_access(access, context.principal, scope["path_params"])
                 await app(scope, receive, send)
                 return
@@ -48,7 +48,7 @@ class RequestGuard(msgspec.Struct, frozen=True):
             if not isinstance(access, Public):
                 principal = await self.authentication.principal(scope["headers"])
             if principal is EVERYBODY and not arrival.seemed_open:
-                # No token is asked for now, even if one was a moment ago.
+                # No token is required now, even if one was required a moment ago.
                 self.browsers.check(scope)
             context.principal = principal
             if principal is None and not arrival.has_turn:

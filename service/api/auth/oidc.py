@@ -21,7 +21,7 @@ from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")  # fmt: skip
-"""Signature algorithms with a private key that only the provider has; none with a shared secret."""
+"""The accepted signature algorithms: only asymmetric ones, none with a shared secret."""
 LEEWAY_SECONDS = 30
 KEYS_KEPT_SECONDS = 3600.0
 KEYS_FETCHED_AFTER_SECONDS = 10.0
@@ -32,13 +32,13 @@ VERIFIED_KEPT_SECONDS = 60.0
 VERIFIED_KEPT_MAX = 1000
 GROUPS_MAX = 1000
 NO_TYPE = "none"
-"""The type of a token that has none."""
+"""The type assumed for tokens whose header has no `typ`."""
 
 _log = logging.getLogger(__name__)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """The bearer of a token, as the token describes them."""
+    """A token's bearer, as described by the token's claims."""
 
     name: str
     groups: tuple[str, ...]
@@ -163,7 +163,7 @@ class IdentityProvider:
         self._verified[digest] = (self._clock.monotonic(), identity)
 
     async def _have_newer_keys(self) -> bool:
-        """Fetch the keys again; return False, without fetching, if they are fresh."""
+        """Fetch the keys again, or return False if the last attempt is too recent."""
         fetching = self._begin_to_fetch()
         if fetching is not None:
             await asyncio.wait([fetching])
@@ -172,7 +172,7 @@ class IdentityProvider:
         return fetching is not None
 
     def _begin_to_fetch(self) -> asyncio.Task[None] | None:
-        """Start fetching the keys unless they are fresh; all waiters share one task."""
+        """Return a running fetch of the keys, or None if the last one is too recent."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now = self._clock.monotonic()
@@ -193,7 +193,7 @@ class IdentityProvider:
             _log.warning("The keys of %s cannot be had: %s", self._issuer, error)
 
     async def _fetched(self) -> Any:
-        async with httpx.AsyncClient(transport=self._transport, timeout=None) as client:  # noqa: S113 - the whole has one
+        async with httpx.AsyncClient(transport=self._transport, timeout=None) as client:  # noqa: S113 - the fetch has one
             url = self._keys_url or await self._discovered(client)
             return self._key_set.import_key_set(await _json(client, url))
 
@@ -211,7 +211,7 @@ async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
     answer.raise_for_status()
     told = answer.json()
     if not isinstance(told, dict):
-        raise ValueError(f"{url} is not answered with an object.")  # noqa: TRY004 - what was sent is wrong
+        raise ValueError(f"{url} is not answered with an object.")  # noqa: TRY004 - wrong data
     return told
 
 
@@ -226,7 +226,7 @@ def _type(told: str) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the words of `scope` (RFC 9068), or of `scp`, which some providers send, maybe as a list."""
+    """Return the words of `scope` (RFC 9068), or of `scp`, which some providers send instead."""
     told = claims.get("scope", claims.get("scp", ""))
     words = told.split() if isinstance(told, str) else _listed(told)
     return frozenset(each for each in words if isinstance(each, str))

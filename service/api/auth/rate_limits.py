@@ -1,4 +1,4 @@
-"""Limit the rates of callers: a principal's requests and writes, and an address's failed authentications.
+"""Limit each principal's rates of requests and writes, and each address's failed authentications.
 
 A request is counted after routing, since requests for public operations are not counted. It is
 counted by the worker that receives it, and not again by one to which it is forwarded.
@@ -19,7 +19,7 @@ from service.api.http.problems import TooManyFailures, TooManyRequests
 from service.settings import Settings
 
 KEYS_MAX = 10_000
-"""The most principals and addresses that are counted separately; the idlest are forgotten first."""
+"""How many principals and addresses are counted separately; the idlest are dropped first."""
 TOLD_SECONDS = 60.0
 """The minimum time between two log lines about failures of one address."""
 SUBSCRIBER_PREFIX = 64
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Limit(NamedTuple):
-    """A rate: at most `amount` at once, which takes `seconds` to recover."""
+    """A rate limit: bursts of at most `amount`, recovering over `seconds`."""
 
     what: str
     amount: int
@@ -49,7 +49,7 @@ class Buckets:
         """The time at which each bucket will be empty, most recently hit last."""
 
     def take(self, key: str, amount: int, seconds: float) -> bool:
-        """Add one to a bucket that holds `amount` and leaks it in `seconds`; return whether it fits."""
+        """Add one to a bucket of `amount` that empties in `seconds`; return whether it fits."""
         now = self._monotonic()
         empty_at = max(now, self._empty_at.pop(key, now))
         filled = empty_at + seconds / amount
@@ -60,7 +60,7 @@ class Buckets:
         return fits
 
     def seconds_until_it_fits(self, key: str, amount: int, seconds: float) -> float:
-        """Return the seconds until one more fits."""
+        """Return the seconds until the bucket has room for one more."""
         full_for = self._empty_at.get(key, 0.0) - self._monotonic()
         return max(0.0, full_for + seconds / amount - seconds)
 
@@ -81,14 +81,14 @@ class Rates:
         self.bound_principals = bool(self._requests or self._writes)
         """Whether authenticated principals have limits at all."""
         self._told: dict[str, float] = {}
-        """By address, the earliest time of the next log line about its failures."""
+        """The earliest time of the next log line about an address's failures, by address."""
 
     def count(self, scope: HTTPScope, context: RequestContext) -> None:
-        """Count a routed request of a principal, which may be unknown.
+        """Count a routed request, whose caller may be unknown.
 
         Raises:
-            TooManyFailures: the caller is unknown, and its address has failed too often. Known callers at
-                that address pass, since many may share an address.
+            TooManyFailures: the caller is unknown, and its address has failed too often. Known
+                callers at that address pass, since many may share an address.
             TooManyRequests: the principal exceeds a rate.
         """
         principal = context.principal
@@ -121,12 +121,12 @@ class Rates:
         return self._buckets.take(f"{limit.what}/{key}", limit.amount, limit.seconds)
 
     def _retry_after(self, limit: Limit, key: str) -> int:
-        """Return the whole seconds, at least one, after which to retry."""
+        """Return how many whole seconds (at least one) the caller should wait before retrying."""
         name = f"{limit.what}/{key}"
         return int(self._buckets.seconds_until_it_fits(name, limit.amount, limit.seconds)) + 1
 
     def _tell(self, source: str) -> None:
-        """Log that an address guesses tokens, at most once in TOLD_SECONDS."""
+        """Log that an address is guessing tokens, at most once per TOLD_SECONDS."""
         now = self._monotonic()
         if now < self._told.get(source, 0.0):
             return
@@ -142,7 +142,7 @@ def _a_second(times: int, what: str) -> Limit | None:
 
 
 def _tries_to_authenticate(scope: HTTPScope) -> bool:
-    """Return whether a request for an operation that is not public has credentials."""
+    """Return whether a request has credentials, and is for an operation that is not public."""
     if isinstance(access_of(scope["route_handler"]), Public):
         return False
     return any(name == b"authorization" for name, _ in scope["headers"])

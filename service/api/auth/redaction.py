@@ -1,9 +1,9 @@
-"""Redact what a caller may not see of a cluster.
+"""Redact the parts of a cluster that a caller may not see.
 
-Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees nodes,
-and otherwise only objects in namespaces that it may read. A reason that names a pod of another
-namespace says "a pod of another tenant" instead. A caller that may read the whole cluster gets
-answers unchanged.
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees
+nodes, and otherwise only objects in namespaces that it may read. A reason that names a pod of
+another namespace says "a pod of another tenant" instead. A caller that may read the whole cluster
+gets answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ from service.scheduler.protocol.plans import (
 from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
-"""The most topology spread constraints in the totals of a plan."""
+"""The maximum number of topology spread constraints in the totals of a plan."""
 
 V = TypeVar("V", bound=ProposedVictims)
 
@@ -70,12 +70,12 @@ OTHER = "a pod of another tenant"
 """
 
 A_VOLUME = "volume"
-"""The replacement for the name of a PersistentVolume, which only callers who see everything may see."""
+"""Replaces the names of PersistentVolumes for callers who may not read the whole cluster."""
 
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
-"""JSON with a reference contains one of these, whatever client wrote it; other JSON is not decoded."""
+"""The bytes that begin a reference in JSON; bodies without any of them are not decoded."""
 _SHARED = (
     inter_pod_affinity.EXISTING,
     inter_pod_affinity.EXISTING_FULL,
@@ -107,15 +107,15 @@ def visibility_for(principal: Principal, cluster: str) -> Visibility:
 
 
 def watch_scope(request: ApiRequest, current: Current) -> Visible:
-    """Return a function that returns what a watcher may see, to be called for each batch of changes.
+    """Return a function that checks, for each batch of changes, what a watcher may see.
 
-    A list and the changes after it add up to the present state only for one set of namespaces. So a watch
-    ends once its caller may read other namespaces than when it began.
+    A list plus the changes after it yields the current state only for a fixed set of namespaces, so
+    a watch ends when the namespaces that its caller may read change.
 
     Raises (when called):
         Forbidden: the caller may no longer read anything of the cluster.
-        GrantsChanged: it may read other namespaces now.
-        StorageUnavailable: the store cannot tell what it may read.
+        GrantsChanged: the caller may now read other namespaces.
+        StorageUnavailable: the caller's grants cannot be read.
     """
     caller = request.context.caller()
     principal, cluster = caller.principal, caller.cluster
@@ -136,8 +136,8 @@ def require_read(request: ApiRequest, kind: str, namespace: str, name: str) -> N
     """Check that the caller may read an object; the namespace is "" if the path names none.
 
     Raises:
-        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible only
-            to callers who may read the whole cluster; whether it exists or not.
+        Forbidden: the object is in, or is, a namespace that the caller may not read, or is visible
+            only to callers who may read the whole cluster; whether or not it exists.
     """
     if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
@@ -161,8 +161,8 @@ async def redacted_batches(
 ) -> AsyncIterator[ObjectPage]:
     """Yield the visible objects of a list, in batches.
 
-    Namespaces are read one by one, so that neither time nor the number of batches hints at objects in
-    other namespaces.
+    Namespaces are read one by one, so that neither time nor the number of batches hints at objects
+    in other namespaces.
     """
     for part in visible_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):
@@ -170,7 +170,7 @@ async def redacted_batches(
 
 
 def visible_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
-    """Return the parts of a list to read one by one: one for each namespace unless all are visible."""
+    """Return the parts of a list to read one by one: one per namespace unless all are visible."""
     if visibility is None or kind in EVERYBODYS:
         return [wanted]
     return _parts(kind, wanted, visibility)
@@ -308,7 +308,7 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
 
 
 def _redact_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
-    """Return an objective; what is about nodes is visible to everyone, as nodes' resources are."""
+    """Return an objective's total over visible namespaces and over nodes, which all may see."""
 
     def total(by_namespace: Mapping[str, int]) -> int:
         return sum(
@@ -353,7 +353,7 @@ def redact_explanation(visibility: Visibility, explanation: Any) -> Any:
 
 
 def redact_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
-    """Return why a pod does not fit a node, without names of hidden pods."""
+    """Return the refusal of a binding, without names of hidden pods."""
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
@@ -370,7 +370,7 @@ def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wa
         replace(wanted, namespace=name, after=after if after and after[0] == name else None)
         for name in names
     ]
-    # If no part is left, a part after the last key of all gives an empty answer.
+    # If no part is left, a part that starts after the last possible key gives an empty answer.
     return parts or [replace(wanted, namespace=max(visibility), after=(max(visibility), "~"))]
 
 
@@ -400,7 +400,7 @@ def _of_another(kind: str) -> str:
 
 
 def _redact_reason(visibility: frozenset[str], message: str) -> str:
-    """Return the message as `_redact_message` does, and note that reasons may be due to hidden pods."""
+    """Return the redacted message, noting that some reasons may be due to hidden pods."""
     return _hedged(_redact_message(message, visibility))
 
 
@@ -469,7 +469,7 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
 def _redact_bindings(
     bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
 ) -> dict[str, dict[str, str]] | msgspec.UnsetType:
-    """Return what claims would get on each node; volumes, which have no namespace, are not named."""
+    """Return each node's bindings of claims, without the volumes' names."""
     if bindings is msgspec.UNSET:
         return bindings
     return {
@@ -481,7 +481,7 @@ def _redact_bindings(
 def _redact_exemptions(
     visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
 ) -> list[Exemption] | msgspec.UnsetType:
-    """Return the rules of the pod itself and those of visible pods."""
+    """Return the exemptions of the pod itself and those of visible pods."""
     if listed is msgspec.UNSET:
         return listed
     shown = [each for each in listed if each.owner_namespace in (None, *visibility)]

@@ -1,4 +1,4 @@
-"""Record refusals in the audit: a few of each second with a row each, and the count of all others."""
+"""Record refused requests in the audit: a few per second in rows of their own, others as counts."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10
-"""The refusals of a second that get rows of their own."""
+"""How many refusals per second get rows of their own."""
 FLUSH_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -41,13 +41,13 @@ class Refusals:
         self._clock = clock
         self._told: list[AuditEntry] = []
         self._others: Counter[int] = Counter()
-        """By status, how many refusals have no row of their own."""
+        """The number of refusals without a row of their own, by status."""
         self._waiting: asyncio.Task[None] | None = None
         """The task that waits until it is time to store the refusals."""
         self._keeping = asyncio.Lock()
 
     def note(self, context: RequestContext, status: int, times: int = 1) -> None:
-        """Note that a request was answered; a refusal is stored within about a second."""
+        """Record an answered request if it was refused; it is stored within about a second."""
         if status not in REFUSED or not self._audit.enabled:
             return
         if len(self._told) < TOLD_MAX:
@@ -70,9 +70,9 @@ class Refusals:
         await self.flush()
 
     async def flush(self) -> None:
-        """Store all noted refusals, after those that are being stored.
+        """Store all recorded refusals, after any flush under way.
 
-        If the database cannot be reached they are lost, and only counted in the metrics.
+        If the database cannot be reached, they are lost, and only counted in the metrics.
         """
         async with self._keeping:
             await self._flush()
@@ -93,7 +93,7 @@ class Refusals:
             _log.warning("%d refusals are not in the audit.", refused)
 
     async def close(self) -> None:
-        """Store all noted refusals, wait for those that are being stored, and end."""
+        """Cancel the scheduled flush, and store all recorded refusals now."""
         if self._waiting is not None:
             self._waiting.cancel()
         await self.flush()

@@ -1,4 +1,4 @@
-"""Throttle requests of unknown callers, so that any number of them leaves time for known callers."""
+"""Throttle requests of unknown callers, so that they always leave time for known callers."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 AT_A_TIME = 8
 """How many requests of unknown callers are served at once.
 
-That keeps the database busy while some wait for it, without becoming a queue before other requests.
+Enough to keep the database busy, but too few to make other requests queue behind them.
 """
 
 TURN_SECONDS = 0.005
@@ -15,10 +15,11 @@ TURN_SECONDS = 0.005
 
 
 class AnonymousThrottle:
-    """The slots of one application. Create it in the event loop that uses it.
+    """Limits how many anonymous requests an application serves at once.
 
-    An event loop resumes tasks in the order in which they became ready. If thousands of connections had a
-    request under way, each step of another request would wait for a step of all of those.
+    Create it in the event loop that uses it. An event loop resumes tasks in the order in which they
+    became ready: if thousands of connections each had a request under way, every step of another
+    request would wait for one step of each of them.
     """
 
     def __init__(self, at_a_time: int = AT_A_TIME, seconds: float = TURN_SECONDS) -> None:
@@ -26,9 +27,10 @@ class AnonymousThrottle:
         self._seconds = seconds
 
     async def give(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on once there is a slot for it.
+        """Pass a request on once a slot is free.
 
-        The slot is released when the answer begins, so a client that reads slowly holds none.
+        The slot is released when the answer begins, so a client that reads slowly does not hold
+        one.
         """
         await self._slots.acquire()
         slot = _Slot(self._slots, self._seconds)

@@ -1,1 +1,1 @@
-"""Forwards requests to the worker that decides for their cluster."""
+"""Forward requests to the worker that decides for their cluster."""

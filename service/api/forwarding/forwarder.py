@@ -1,6 +1,6 @@
-"""The forwarding of a worker: to the other workers, and of their requests to this one.
+"""A worker's forwarder: sends requests to other workers, and decides those that they send.
 
-It puts the modules of this folder together.
+It wires up the modules of this folder.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ from service.scheduler.protocol.ports import Clock, Store
 from service.settings import Settings
 
 _ANSWER_SECONDS = 5.0
-"""How long the answer of another worker is awaited after the time of its request is up."""
+"""How long to wait for another worker's answer beyond the time limit of the request."""
 
 LEAVE_SECONDS_MAX = 3.0
-"""How long others may take to load the clusters of a worker that stops, before they get them."""
+"""How long other workers may take to load a stopping worker's clusters before taking them over."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,26 +87,26 @@ class OtherWorkers(NamedTuple):
     """The other workers that this one can reach."""
 
     path: Path
-    """The socket on which this worker listens to those of its server, which have theirs beside it."""
+    """The socket for other workers of this server, whose own sockets are in the same folder."""
     liveness: Liveness
     servers: Servers | None
-    """The workers of other servers, or None if only those of its own server are reached."""
+    """The workers of other servers, or None if only workers of this server are reached."""
     peers: SocketPeers
-    """The connections to all of them."""
+    """The connections to all other workers."""
 
     def lives(self, worker: str) -> bool:
-        """Return True if a worker is running, as far as is known."""
+        """Return whether a worker is believed to be running."""
         if self.servers is not None and not self.is_of_this_server(worker):
             return not self.servers.is_gone(worker)
         return self.liveness.lives(worker)
 
     def is_of_this_server(self, worker: str) -> bool:
-        """Return True if a worker is of this server, so that it probably stops when this one does."""
+        """Return whether a worker belongs to this server, and so probably stops with this one."""
         return self.servers is None or self.servers.is_here(worker)
 
 
 class Forwarder:
-    """The two directions of forwarding: to other workers, and from them."""
+    """Forwards requests in both directions: to other workers, and from them."""
 
     def __init__(
         self,
@@ -143,23 +143,23 @@ class Forwarder:
             await self._others.servers.listen(self._listener.serve)
 
     def background(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield the coroutines that run beside requests."""
+        """Yield the coroutines to run in the background."""
         yield self.shares.run()
         servers, settings = self._others.servers, self._settings
         if servers is not None and settings.peer_certificate is not None:
             yield ReplacedCertificates(servers, settings).run()
 
     def leave(self) -> asyncio.Task[None]:
-        """Hand the clusters over to workers of other servers, while requests are still answered.
+        """Start handing the clusters over to workers of other servers; requests are still answered.
 
-        Returns the task that does so, the same at each call.
+        Returns the task, which is the same for every call.
         """
         if self._leaving is None:
             self._leaving = asyncio.create_task(self.shares.leave(LEAVE_SECONDS_MAX))
         return self._leaving
 
     async def stop(self) -> None:
-        """Hand the clusters over, answer the requests that others have forwarded, and accept no more."""
+        """Hand the clusters over, answer requests forwarded by others, and accept no more."""
         await self.leave()
         if self._others.servers is not None:
             self._others.servers.stop_listening()

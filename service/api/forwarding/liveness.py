@@ -1,4 +1,4 @@
-"""Which workers of a server run: each holds a lock that is released when its process ends."""
+"""Detect which workers of a server are running: each holds a lock until its process ends."""
 
 import fcntl
 from pathlib import Path
@@ -7,7 +7,7 @@ from service.api.forwarding.peer_names import id_in
 
 
 class Liveness:
-    """This worker's lock, and a test of others', in a folder that only they share."""
+    """This worker's lock, and checks of other workers' locks, in their private folder."""
 
     def __init__(self, folder: Path, own: str) -> None:
         self._folder = folder
@@ -22,7 +22,8 @@ class Liveness:
             return False
         with file:
             try:
-                # The lock is shared, so that two who test do not take each other for the worker.
+                # A shared lock, so that two processes that check do not mistake each other for the
+                # worker.
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True

@@ -1,4 +1,4 @@
-"""Forward requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
+"""Forward requests that need a cluster's replica to the worker that owns the cluster (P19)."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -38,13 +38,13 @@ HANDED_BYTES_MAX = 16 * 1024 * 1024
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 """Headers that are not forwarded; the principal that they authenticated is sent instead."""
 ITSELF = Principal("moorage", (ADMIN,))
-"""The caller of requests that workers make of each other on their own."""
+"""The caller of requests that workers send to each other on their own behalf."""
 _OF_PACKED = frozenset({b"content-encoding", b"content-length"})
-"""Headers about a body as it arrived, before it was decompressed."""
+"""Headers that describe the body as received, before decompression."""
 
 
 class ForwardingMiddleware:
-    """Litestar middleware that forwards requests, except streams (NDJSON, watches) and reads of tables."""
+    """Litestar middleware that forwards requests, except streams and reads of tables."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ForwardingMiddleware:
         asking = _Asking(self, client)
 
         async def instead() -> ForwardedAnswer:
-            """Let the holder's successor decide it, so that not every worker does."""
+            """Let the holder's successor decide, so that requests do not scatter over workers."""
             successor = await self._cluster_owners.elsewhere(cluster)
             if successor is None or successor == holder:
                 return await here()
@@ -127,7 +127,7 @@ class ForwardingMiddleware:
     ) -> ForwardedAnswer:
         """Ask another worker as `SocketPeers.ask` does, and count the outcome.
 
-        If it has passed the cluster on, ask the new holder, and no other worker after that.
+        If that worker has passed the cluster on, ask the new holder, but no further worker.
         """
         try:
             return await self._ask_one(holder, request, repeat, client)
@@ -139,7 +139,7 @@ class ForwardingMiddleware:
             return await self._ask_one(passed.holder, request, repeat, client)
 
     async def prepare(self, worker: str, cluster: str) -> bool:
-        """Make another worker load a cluster into memory; return whether it has."""
+        """Make another worker load a cluster into memory; return whether it did."""
         request = ForwardedRequest(
             method="GET",
             path=(path := f"/v1/clusters/{cluster}/namespaces/default/resourcequotas"),
@@ -180,7 +180,7 @@ class ForwardingMiddleware:
 
 
 class _Asking:
-    """Asks other workers as `ForwardingMiddleware.ask` does, for one client."""
+    """Asks other workers on behalf of one client, as `ForwardingMiddleware.ask` does."""
 
     def __init__(self, forwarding: ForwardingMiddleware, client: WaitingClient) -> None:
         self._forwarding = forwarding
@@ -226,7 +226,7 @@ async def decide_forwarded(
 
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes, left: Left) -> ForwardedAnswer:
-    """Return this worker's answer because no other gave one; the handler reads the body again."""
+    """Decide a request in this worker because no other did; the handler reads the body again."""
     context_of(scope).reservation.release(len(body))
     return await answer_of(app, scope, body, left)
 

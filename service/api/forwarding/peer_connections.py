@@ -1,10 +1,10 @@
 """Connections between workers of different servers: HTTP over TCP or TLS, upgraded to frames.
 
-A worker that forwards requests opens one connection to each worker of another server. It begins as an
-HTTP request that asks for another protocol (RFC 9110, 7.8) and proves with the servers' shared secret
-that it comes from a server; with certificates, both sides also authenticate by TLS. The frames of
-`service.api.forwarding.transport` follow. No other client is accepted, so clients can neither forward
-a request nor claim who makes it.
+A worker that forwards requests opens one connection to each worker of another server. It begins as
+an HTTP request that asks for another protocol (RFC 9110, 7.8) and proves with the servers' shared
+secret that it comes from a server; with certificates, both sides also authenticate by TLS. The
+frames of `service.api.forwarding.transport` follow. No other client is accepted, so clients can
+neither forward a request nor claim who makes it.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ from service.runtime.keepalive import keep_alive
 from service.settings import InvalidSettings, Settings
 
 PROTOCOL = "moorage-forwarding-2"
-"""The protocol and its version, which rises with every change of frames, since versions may meet."""
+"""The protocol and its version, raised with every change of frames, since versions may coexist."""
 HANDSHAKE_SECONDS_MAX = 2.0
 """How long a connection may take to authenticate."""
 HANDSHAKES_MAX = 100
-"""How many connections may be authenticating; more are closed."""
+"""How many connections may be authenticating at once; further ones are closed."""
 GONE_MAX = 1_000
 """How many ended workers are remembered."""
 REFUSED_SECONDS = 10.0
-"""How long a worker counts as ended after its address refused a connection, which a middlebox may have done."""
+"""How long a worker counts as ended after a refused connection, which a middlebox may cause."""
 VANISHED_SECONDS = 10
 """How long sent data may remain unacknowledged by the other machine."""
 SPARE_PORTS = 1
@@ -63,7 +63,7 @@ Serve = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 
 
 class Certificates(NamedTuple):
-    """TLS contexts of both directions, each of which requires the peer's certificate."""
+    """TLS contexts for both directions; each requires the peer's certificate."""
 
     listening: ssl.SSLContext
     connecting: ssl.SSLContext
@@ -83,10 +83,10 @@ class Servers:
         host: str | None = None,
         certificates: Certificates | None = None,
     ) -> None:
-        """`first` is the address of the server's first worker; each further worker has the next port.
+        """`first` is the address of the server's first worker; further workers have the next ports.
 
-        `server_id` is shared by all workers of this server and no others, not even those of a server that had
-        its address before. `host` is the address to listen on, if different.
+        `server_id` is shared by all workers of this server and no others, not even those of a
+        server that had its address before. `host` is the address to listen on, if different.
 
         Raises:
             OSError: none of the ports is free, or this machine has no such address.
@@ -99,14 +99,14 @@ class Servers:
         self.own = name_of(own_id, server_id, Address(first.host, self._socket.getsockname()[1]))
         """This worker's name."""
         self._gone: dict[str, float] = {}
-        """Until when each ended worker counts as ended."""
+        """Maps each ended worker to the time until which it counts as ended."""
         self._server: asyncio.Server | None = None
         self._accept: Serve | None = None
         self._handshakes = 0
         self._told_at = float("-inf")
 
     def is_here(self, name: str) -> bool:
-        """Return whether a worker belongs to this server, so that its socket is in the private folder."""
+        """Return whether a worker belongs to this server, with its socket in the private folder."""
         return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:
@@ -114,7 +114,7 @@ class Servers:
         return self._gone.get(name, float("-inf")) > asyncio.get_running_loop().time()
 
     async def listen(self, serve: Serve) -> None:
-        """Serve workers of other servers that connect."""
+        """Accept and serve connections from workers of other servers."""
 
         async def accept(reader: StreamReader, writer: StreamWriter) -> None:
             _notice_a_vanished_machine(writer)
@@ -126,7 +126,7 @@ class Servers:
         self._server = await self._listen()
 
     async def renew(self, certificates: Certificates) -> None:
-        """Use other certificates for new connections; open connections stay open, and none is missed."""
+        """Use other certificates for new connections, without closing or missing a connection."""
         self._certificates = certificates
         before = self._server
         if before is not None:
@@ -144,7 +144,7 @@ class Servers:
 
         Raises:
             Unreachable: the worker has ended, rejects this server, or has another version.
-            OSError: there is no connection.
+            OSError: the connection failed.
         """
         address = address_in(name)
         assert address is not None
@@ -154,7 +154,7 @@ class Servers:
         except ConnectionRefusedError:
             self._forget(name, REFUSED_SECONDS)
             raise
-        except ValueError:  # the name of a host that can be none
+        except ValueError:  # the host name is invalid
             raise Unreachable from None
         _notice_a_vanished_machine(writer)
         try:
@@ -209,7 +209,7 @@ class Servers:
         return answer.status_code
 
     def _forget(self, name: str, seconds: float) -> None:
-        """Remember for a while that a worker has ended."""
+        """Record for `seconds` that a worker has ended."""
         self._gone.pop(name, None)
         self._gone[name] = asyncio.get_running_loop().time() + seconds
         if len(self._gone) > GONE_MAX:
@@ -254,7 +254,7 @@ class Servers:
 
 
 def servers_of(settings: Settings, own_id: str) -> Servers | None:
-    """Return the other servers that the settings describe, or None if servers do not forward to each other.
+    """Return the other servers in the settings, or None if servers do not forward to each other.
 
     Raises:
         InvalidSettings: the address cannot be listened on, or a certificate cannot be used.
@@ -301,7 +301,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
 
 
 class ReplacedCertificates:
-    """Makes a worker use renewed certificates for connections from then on."""
+    """Makes a worker use renewed certificates for new connections."""
 
     def __init__(self, servers: Servers, settings: Settings) -> None:
         self._servers = servers
@@ -310,7 +310,7 @@ class ReplacedCertificates:
         self._files = CertificateFiles(Path(file) for file in named if file is not None)
 
     async def run(self) -> None:
-        """Check for renewed certificates until cancelled."""
+        """Check for renewed certificates until canceled."""
         while True:
             await self.look()
             await asyncio.sleep(RENEWAL_LOOK_SECONDS)
@@ -321,7 +321,7 @@ class ReplacedCertificates:
             if not self._files.have_changed():
                 return
             certificates = await asyncio.to_thread(certificates_of, self._settings)
-        except (OSError, InvalidSettings) as error:  # perhaps only half of it is written
+        except (OSError, InvalidSettings) as error:  # a file may be only partly written
             _log.warning("The certificates between servers stay those before: %s", error)
             return
         if certificates is not None:
@@ -338,7 +338,7 @@ def _listening(host: str, ports: range) -> socket.socket:
 
 
 def _notice_a_vanished_machine(writer: StreamWriter) -> None:
-    """Make the system end a dead connection, which pings cannot detect."""
+    """Make the kernel close a dead connection, which pings cannot detect."""
     keep_alive(
         writer.get_extra_info("socket"),
         idle_seconds=VANISHED_SECONDS,

@@ -15,7 +15,7 @@ class Address(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the address as `parse_address` takes it."""
+        """Return the address in the form that `parse_address` accepts."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 

@@ -1,8 +1,8 @@
-"""What happens if the worker to which a request is forwarded does not answer (P19).
+"""Handle forwarded requests that the other worker does not answer (P19).
 
 Forwarding only avoids races: a worker that cannot reach the other one decides by itself, and the
-compare-and-swap of the head keeps the log right. But no request may take effect twice, or be refused
-and take effect after all. So, once the other worker may have begun,
+compare-and-swap of the head keeps the log right. But no request may take effect twice, or be
+refused and take effect after all. So, once the other worker may have begun,
 
 - a request that changes nothing is decided here,
 - one with an idempotency key is decided here too, under that key: if the other worker has committed
@@ -56,10 +56,10 @@ Told_co = TypeVar("Told_co", bound=Reply, covariant=True)
 
 
 class Peers(Protocol[Request_contra, Told_co]):
-    """The other workers of this server."""
+    """The workers that a request can be forwarded to."""
 
     async def ask(self, holder: str, request: Request_contra, repeat: Repeat) -> Told_co:
-        """Make the worker `holder` decide a request, which it does not forward again.
+        """Have the worker `holder` decide a request; that worker does not forward it again.
 
         A request that may be repeated does not wait long for an unresponsive worker.
 
@@ -77,7 +77,7 @@ async def forward(
     repeat: Repeat,
     here: Callable[[], Awaitable[Answered]],
 ) -> Answered:
-    """Return the answer of the worker `holder`, or the one decided `here` if that worker gives none.
+    """Return the answer of the worker `holder`, or decide the request `here` if there is none.
 
     Raises:
         OutcomeUnknown: the answer was lost, and the request must not be decided again.

@@ -36,9 +36,9 @@ from service.runtime.tasks import log_failure
 from service.scheduler.protocol.clients import Client
 
 SOCKET_PATH_BYTES_MAX = 100
-"""The longest path of a socket that all systems accept."""
+"""The longest socket path, in bytes, that all systems accept."""
 FRAME_BYTES_MAX = 64 * 1024 * 1024
-"""A request that takes more, with everything that belongs to it, is not forwarded."""
+"""The maximum size of a frame; a larger request is not forwarded."""
 PART_BYTES_MAX = 1024 * 1024
 """The most bytes of an answer in one frame, so that pings and other answers need not wait long."""
 CONNECT_SECONDS_MAX = 0.5
@@ -76,7 +76,7 @@ def cluster_in(request: ForwardedRequest) -> str:
 
 
 class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """A complete answer."""
+    """The complete answer to a forwarded request."""
 
     status: int
     headers: Headers
@@ -104,7 +104,7 @@ class _Left(msgspec.Struct, frozen=True, array_like=True, tag="-"):
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
     answer: ForwardedAnswer | None
-    """The answer, or None if the request was not begun because this worker is stopping."""
+    """The answer, or None if the request was not begun: this worker stops, or names a `holder`."""
     more: bool = False
     """Whether more parts of the answer's body follow."""
     holder: str = ""
@@ -136,7 +136,7 @@ _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 Decide = Callable[[ForwardedRequest, Left], Awaitable[ForwardedAnswer]]
 """Decides a request whose client may disconnect."""
 PassedTo = Callable[[str], str | None]
-"""Returns the worker to which this one has passed a cluster on, or None if it still decides for it."""
+"""Returns the worker that a cluster was passed on to, or None if this one still decides for it."""
 
 
 def socket_of(folder: Path, worker: str) -> Path:
@@ -172,7 +172,7 @@ class Listener:
         self._server = await asyncio.start_unix_server(self.serve, self._path)
 
     async def close(self) -> None:
-        """Begin no more requests, answer those that were begun, and close the connections."""
+        """Stop accepting requests, answer those under way, and close the connections."""
         self._closing = True
         self.stop_listening()
         while self.deciding:
@@ -205,7 +205,7 @@ class Listener:
                 else:
                     self._begin(writer, frame, left)
         except (OSError, EOFError, msgspec.MsgspecError):
-            pass  # requests that were begun go on, but long decisions end: their clients are gone
+            pass  # requests under way continue, but long decisions end: their clients are gone
         finally:
             for each in left.values():
                 each.set()
@@ -283,7 +283,7 @@ class SocketPeers:
             raise AnswerLost from None
 
     def answers(self, worker: str) -> bool:
-        """Return False if a worker is unresponsive; True also if it has not been asked lately."""
+        """Return whether a worker responds; one that was not asked lately counts as responsive."""
         peer = self._peers.get(worker)
         return peer is None or not peer.is_silent
 
@@ -302,7 +302,7 @@ class SocketPeers:
 
 
 class _Waiting:
-    """A request that waits for its answer; it holds the bytes of the parts that have arrived."""
+    """A request awaiting its answer; it accounts for the bytes of the parts received so far."""
 
     def __init__(self, budget: Budget, client: Client | None, *, may_repeat: bool) -> None:
         self._client = client
@@ -313,7 +313,7 @@ class _Waiting:
         self._reservation = ByteReservation(budget)
 
     def hear(self, frame: _Answer | _Part | _Lost) -> None:
-        """Take a frame of the answer; once the answer is refused, later frames are dropped."""
+        """Add a frame of the answer; frames after a complete or refused answer are dropped."""
         if self.answer.done():
             return
         if isinstance(frame, _Lost):
@@ -338,19 +338,19 @@ class _Waiting:
             self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
 
     def has_just_left(self) -> bool:
-        """Return True once, when the client has disconnected."""
+        """Return True at the first call after the client has disconnected."""
         if self._client is None or not self._client.has_left():
             return False
         self._client = None
         return True
 
     def close(self) -> None:
-        """Release the bytes held, since nobody waits for the answer any more."""
+        """Release the bytes held for the answer, which is no longer awaited."""
         self._reservation.close()
 
 
 class _Route(Protocol):
-    """How to reach another worker."""
+    """A way to connect to another worker."""
 
     async def connect(self) -> tuple[StreamReader, StreamWriter]:
         """Open a connection, or raise Unreachable or OSError."""
@@ -363,7 +363,7 @@ class _Route(Protocol):
 
 
 class _SocketRoute:
-    """How to reach a worker of this server."""
+    """A way to connect to a worker of this server."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -377,7 +377,7 @@ class _SocketRoute:
 
 
 class _ServerRoute:
-    """How to reach a worker of another server."""
+    """A way to connect to a worker of another server."""
 
     def __init__(self, servers: Servers, holder: str) -> None:
         self._servers = servers
@@ -405,11 +405,12 @@ class _Peer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._not_before = float("-inf")
         self._silent_since: float | None = None
-        """When connection attempts began to get no answer, or None."""
+        """Since when connection attempts have timed out, or None."""
         self._unanswered = 0
         """How many pings were sent since the last frame from the worker.
 
-        Pings are counted and not timed, so that a worker does not seem unresponsive because this one was.
+        Pings are counted, not timed, so that a delay in this worker does not make the other one
+        seem unresponsive.
         """
 
     @property
@@ -424,7 +425,7 @@ class _Peer:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether the worker is unresponsive, or has accepted no connection for so long that it may be."""
+        """Return whether pings or connection attempts have been unanswered for too long."""
         if self._silent_since is None:
             return self.is_unresponsive
         return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS
@@ -544,7 +545,7 @@ async def _read(reader: StreamReader) -> bytes:
 
 
 def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
-    """Send a frame, or raise ConnectionResetError, without sending anything, if the peer has disconnected."""
+    """Send a frame, or raise ConnectionResetError without sending if the peer has disconnected."""
     encoded = _encode(frame)
     if len(encoded) > FRAME_BYTES_MAX:
         raise _FrameTooLargeError

@@ -1,1 +1,1 @@
-"""Reads from the store, without a decision of the scheduler."""
+"""Reads of stored objects, computed objects, events, and earlier revisions."""

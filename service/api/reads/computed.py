@@ -1,4 +1,4 @@
-"""Read objects of kinds whose `status` is computed from a replica, as no table has it."""
+"""Read objects whose `status` is computed from a replica because no table stores it."""
 
 from collections.abc import AsyncIterator
 
@@ -13,7 +13,7 @@ from service.scheduler.scheduler import Scheduler
 
 
 class ComputedReads:
-    """Reads these kinds instead of `ClusterReads`; their `status` is exact as of the read's head."""
+    """Replaces `ClusterReads` for kinds with a computed `status`, exact as of the read's head."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
@@ -29,7 +29,7 @@ class ComputedReads:
         return ObjectRead(head=page.head, row=page.rows[0] if page.rows else None)
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """Yield all objects of a kind at one revision, in batches; none with a `node_name`, as none has a node."""
+        """Yield the objects of a kind at one revision, in batches; none matches a `node_name`."""
         stored = await self._reads.get_object(cluster, kind, "", "", at_least=wanted.at_least)
         intent = ReadComputed(kind=kind, namespace=wanted.namespace)
         page = await self._read(cluster, intent, stored.head)

@@ -1,4 +1,4 @@
-"""Read events, and return them in Kubernetes' form."""
+"""Read events in Kubernetes' format."""
 
 from collections.abc import AsyncIterator
 
@@ -14,14 +14,14 @@ EVENT_KIND = "Event"
 
 
 class EventReads:
-    """Reads events instead of `ClusterReads`, after storing those that this process still holds."""
+    """Replaces `ClusterReads` for events, first storing those that this process still holds."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
         self._scheduler = scheduler
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """Yield the events in batches; none with a `wanted.node_name`, since no event has a node."""
+        """Yield the events in batches; none of them matches a `wanted.node_name`."""
         del kind
         await self._scheduler.store_events()
         after = wanted.after

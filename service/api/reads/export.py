@@ -13,9 +13,9 @@ Wants = Callable[[ObjectKey], bool]
 
 
 class Exports:
-    """Encodes objects as they are sent; what changes meanwhile stays in memory until the end.
+    """Encodes objects while they are sent, keeping replaced versions in memory until the end.
 
-    `turns` lets one list of the process look through objects at a time.
+    `turns` is a lock that lets one list per process scan objects at a time.
     """
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler, turns: asyncio.Lock) -> None:
@@ -26,9 +26,10 @@ class Exports:
     async def begin(
         self, cluster: str, wants: Wants
     ) -> tuple[Head, AsyncIterator[list[ObjectRow]]] | None:
-        """Return the head of the objects and the selected objects in batches, by their keys.
+        """Return the head and the selected objects in batches, ordered by key, or None.
 
-        Return None if this process does not have the cluster in memory, so that it must be read from the tables.
+        None means that this process does not have the cluster in memory, so read the tables
+        instead.
         """
         cluster_id, head = await self._reads.position(cluster)
         loop = await self._scheduler.loop_here(cluster, cluster_id)

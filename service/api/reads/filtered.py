@@ -1,4 +1,4 @@
-"""Read lists with filters from the replica in short slices, or else from the tables."""
+"""Read filtered lists from the replica in short time slices, or else from the tables."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,19 +17,19 @@ from service.scheduler.scheduler import Scheduler
 __all__ = ["INDEXED_KINDS", "FilteredReads"]
 
 SLICE_SECONDS = 0.00025
-"""How long a list occupies the event loop at a time; a decision meets several such slices."""
+"""How long a list occupies the event loop at a time; several such slices may delay a decision."""
 LOOKS_BETWEEN = 20
-"""After how many objects the time is checked."""
+"""The number of objects between two checks of the time."""
 _SORTED_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
 """How many objects are encoded in one slice."""
 
 
 class FilteredReads:
-    """Reads lists of one kind instead of `ClusterReads`, and omits what a filter rejects.
+    """Replaces `ClusterReads` for lists with a filter, omitting the objects that it rejects.
 
-    `turns` lets one list of the process look through objects at a time, so that together they take no
-    longer slices than one.
+    `turns` is a lock that lets one list per process scan objects at a time, so that concurrent
+    lists occupy the event loop no longer at a time than a single list.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ def _key(stored: Stored) -> ObjectName:
 
 
 def row_of(stored: Stored) -> ObjectRow:
-    """Encode an object in memory as it is stored."""
+    """Convert an object in memory to a row as the store returns it."""
     manifest = stored.manifest
     return ObjectRow(
         kind=manifest.kind,

@@ -17,9 +17,9 @@ from service.model.log.history import PastIndex, PastKey, PastSelection, Readabl
 from service.model.log.pages import ObjectPage, ObjectRead
 
 KEYS_AT_ONCE = 10_000
-"""For how many objects the log is searched at once."""
+"""The maximum number of objects for which the log is searched at once."""
 _ROWS_AT_ONCE = 100
-"""How many bodies are read at once; the time they take on the event loop delays placements."""
+"""How many bodies are read at once; reading them on the event loop delays placements."""
 _WAITING_PER_READ = 10
 
 Passes = Callable[[bytes], bool] | None
@@ -27,7 +27,7 @@ Passes = Callable[[bytes], bool] | None
 
 
 class PastReads:
-    """Reads earlier revisions of clusters; a few reads search logs at once, and some more wait.
+    """Reads earlier revisions of clusters, with a bounded number of concurrent and waiting reads.
 
     The database searches the log, so that decisions are not delayed. At most the last `changes_max`
     changes are searched.
@@ -41,7 +41,7 @@ class PastReads:
         self._waiting_max = reads_max * (1 + _WAITING_PER_READ)
 
     async def readable(self, cluster: str, selection: PastSelection) -> ReadableHistory:
-        """Return from which revisions on the objects of a selection are known.
+        """Return how far back the objects of a selection can be read.
 
         Raises:
             Overloaded: too many reads of earlier revisions are waiting.
@@ -53,7 +53,7 @@ class PastReads:
             )
 
     async def committed_at(self, cluster: str, revision: int) -> datetime | None:
-        """Return when a revision was committed, or None if the log does not tell.
+        """Return when a revision was committed, or None if the log does not contain it.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
@@ -63,7 +63,7 @@ class PastReads:
         return await self._reads.store.history.committed_at(cluster_id, revision)
 
     async def head_from(self, cluster: str, revision: int) -> int:
-        """Return the head's revision, which is at least `revision`.
+        """Return the head's revision, after checking that it has reached `revision`.
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
@@ -79,7 +79,7 @@ class PastReads:
 
         Raises:
             MalformedRequest: the cluster has not reached that revision.
-            Compacted: the log does not tell what the object was.
+            Compacted: the log no longer contains the object's earlier state.
             Overloaded: too many reads of earlier revisions are waiting.
         """
         selection = PastSelection(kind=kind, namespace=namespace, name=name)
@@ -91,7 +91,7 @@ class PastReads:
         return ObjectRead(index.head, rows[0] if rows else None)
 
     def lists(self, revision: int, passes: Passes) -> "PastLists":
-        """Return a reader of lists as of a revision, of the objects that pass."""
+        """Return a reader of lists as of a revision, of the objects that pass the filter."""
         return PastLists(self, revision, passes)
 
     async def batches(
@@ -99,7 +99,8 @@ class PastReads:
     ) -> AsyncIterator[ObjectPage]:
         """Yield the objects of a kind as of a revision, in batches.
 
-        Raises what `get_object` raises; after the first batch only Compacted and StorageUnavailable.
+        Raises what `get_object` raises; after the first batch only Compacted and
+        StorageUnavailable.
         """
         selection = PastSelection(kind=kind, namespace=wanted.namespace)
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
@@ -179,7 +180,7 @@ class PastReads:
 
 
 class PastLists:
-    """Reads lists of one earlier revision instead of `ClusterReads`."""
+    """Replaces `ClusterReads` for lists as of an earlier revision."""
 
     def __init__(self, past: PastReads, revision: int, passes: Passes) -> None:
         self._past = past
@@ -187,7 +188,7 @@ class PastLists:
         self._passes = passes
 
     def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """Yield the objects of a kind that pass, in batches."""
+        """Yield the objects of a kind that pass the filter, in batches."""
         return self._past.batches(cluster, kind, wanted, self._revision, self._passes)
 
 
@@ -201,7 +202,7 @@ def _refuse_future(revision: int, head: Head) -> None:
 
 
 async def _passing(rows: list[ObjectRow], passes: Passes) -> list[ObjectRow]:
-    """Return the rows that pass, yielding to other tasks in between."""
+    """Return the rows that pass the filter, yielding to other tasks in between."""
     if passes is None:
         return rows
     found, pause = list[ObjectRow](), Pause(SLICE_SECONDS)

@@ -1,4 +1,4 @@
-"""Read one page of a list in another order than by name, from the replica or from any other list."""
+"""Read a page of a list in an order other than by name, from the replica or from another list."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -16,9 +16,9 @@ from service.scheduler.replica.replica import Stored
 from service.scheduler.scheduler import Scheduler
 
 SORTED_LIMIT_MAX = 1_000
-"""The most objects in a page of a sorted list."""
+"""The maximum number of objects in a page of a sorted list."""
 _SLICE_SECONDS = 0.0005
-"""How long objects are searched at a time."""
+"""How long objects are scanned at a time."""
 _PAUSE_SECONDS = 0.001
 """The pause after each slice.
 
@@ -43,9 +43,9 @@ class SortedPage(NamedTuple):
 
 
 class SortedReads:
-    """Reads pages in one order; `passes` is the filter of bodies.
+    """Reads pages of a filtered list in one order.
 
-    `turns` lets one list of the process look through objects at a time.
+    `turns` is a lock that lets one list per process scan objects at a time.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class SortedReads:
     ) -> SortedPage:
         """Return up to `limit` objects after the position `after`.
 
-        They come from the replica if the `present` ones are wanted and this process has it, or else from
-        `batches`, of which at most two pages' worth is held.
+        They are read from the replica if `present` is true and this process has the replica, or
+        else from `batches`; at most two pages' worth of objects is held.
         """
         first: Head | None = None
         found = list[Placed]()
@@ -114,8 +114,8 @@ class SortedReads:
     ) -> list[tuple[OrderKey, Stored]]:
         """Return the first objects after a position, in order, yielding to other tasks in between.
 
-        Little more than these are ever held: many thousands of new objects at once would make the garbage
-        collector scan the whole process.
+        Few more objects than these are ever held: many thousands of new objects at once would make
+        the garbage collector scan the whole process.
         """
         order, first, pause = self._order, First[Stored](self._order, limit), _pause()
         everything = self._filter.asks_nothing and part.namespace is None
@@ -152,17 +152,17 @@ T = TypeVar("T")
 
 
 class First(Generic[T]):
-    """The first `limit` of all objects added, in an order."""
+    """Collects the first `limit` of all added objects, in an order."""
 
     def __init__(self, order: Order, limit: int) -> None:
         self._order = order
         self._limit = limit
         self._found: list[tuple[OrderKey, T]] = []
         self._last: OrderKey | None = None
-        """Objects after this one are not among the first."""
+        """The key after which no object is among the first, or None while any object may be."""
 
     def add(self, key: OrderKey, item: T) -> None:
-        """Insert one object at its place."""
+        """Add an object, unless `limit` others are known to precede it."""
         if self._last is not None and self._order.follows(key, self._last):
             return
         self._found.append((key, item))

@@ -107,7 +107,7 @@ def require_readable(rows: Iterable[ObjectRow]) -> None:
 
 
 def is_readable(row: ObjectRow) -> bool:
-    """Return whether a row's body is JSON with what answers, filters, and orders read of an object."""
+    """Return whether a row's body is JSON with the fields that lists and answers need."""
     try:
         _read_listed(row.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -116,10 +116,10 @@ def is_readable(row: ObjectRow) -> bool:
 
 
 class ClusterReader(Protocol):
-    """Reads clusters."""
+    """Looks up clusters, and counts their pods."""
 
     async def all(self) -> list[ClusterRow]:
-        """All clusters, by name."""
+        """Return all clusters, ordered by name."""
         ...
 
     async def get(self, name: str) -> ClusterRow:
@@ -127,7 +127,7 @@ class ClusterReader(Protocol):
         ...
 
     async def find(self, name: str) -> int:
-        """Return the id of the cluster that has this name now."""
+        """Return the id of the cluster that currently has this name."""
         ...
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
@@ -159,8 +159,8 @@ class ObjectReader(Protocol):
     ) -> ObjectPage:
         """Return up to `limit` objects of all kinds after a key, ordered by key.
 
-        With `namespaces`, only these namespaces, the objects in them, and cluster-scoped objects other than
-        namespaces.
+        With `namespaces`, return only these namespaces, the objects in them, and cluster-scoped
+        objects other than namespaces.
         """
         ...
 
@@ -192,7 +192,7 @@ class HistoryReader(Protocol):
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Return up to `limit` keys of objects of a kind that existed at a revision, after the key `after`.
+        """Return up to `limit` keys of objects of a kind at a revision, beginning after `after`.
 
         At most the last `changes_max` changes of the log are searched.
         """
@@ -201,17 +201,17 @@ class HistoryReader(Protocol):
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the first of these objects as of then, at least one, or None if one is no longer known."""
+        """Return the states of the first of these keys, at least one, or None if one is lost."""
         ...
 
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
-        """Return from which revisions on the objects of a selection are known."""
+        """Return how far back the objects of a selection can be read."""
         ...
 
     async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
-        """Return when a revision was committed, or None if the log does not tell."""
+        """Return when a revision was committed, or None if the log does not contain it."""
         ...
 
 
@@ -219,7 +219,7 @@ class HeartbeatReader(Protocol):
     """Reads heartbeats of nodes."""
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:
-        """Return when a node last reported, or None if it is not known to have."""
+        """Return when a node last reported, or None if unknown."""
         ...
 
 
@@ -308,7 +308,7 @@ class _ObjectsWithin:
 
 
 class _Within:
-    """A source of a snapshot with only the objects of some namespaces, but the whole log."""
+    """A snapshot source with the objects of some namespaces only, but with the whole log."""
 
     def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
         self.log = store.log
@@ -316,11 +316,11 @@ class _Within:
 
 
 class ClusterReads:
-    """The store's reads, for clusters by name.
+    """Reads clusters by name from the store.
 
-    Ids of clusters are cached by name for a moment. No id is used again, so an outdated id finds nothing,
-    and the name is then looked up again. Only a restored database may give an id to another cluster, but
-    it cannot be restored, and that cluster created, within the moment.
+    Cluster ids are cached by name for `ID_KNOWN_SECONDS`. Ids are never reused, so an outdated id
+    finds nothing, and the name is looked up again. Only a restored database may assign an id to
+    another cluster, but restoring it and creating that cluster takes longer than the cache lasts.
     """
 
     def __init__(
@@ -367,7 +367,7 @@ class ClusterReads:
         return await self._reading(cluster, read, wanted.at_least)
 
     async def position(self, cluster: str, *, at_least: int = 0) -> HeadRead:
-        """Return the id of the cluster that has this name, and its head at revision `at_least` or later."""
+        """Return a cluster's id, and its head at revision `at_least` or later."""
 
         async def read(cluster_id: int) -> HeadRead:
             return HeadRead(cluster_id, await self.store.log.head(cluster_id))
@@ -384,7 +384,7 @@ class ClusterReads:
             return (await self.head(cluster)).revision
         except MoorageError:
             return None
-        except Exception:  # noqa: BLE001 - a header that is missing must not cost the answer
+        except Exception:  # noqa: BLE001 - a missing header must not fail the answer
             _log.exception("The head of a cluster could not be read.")
             return None
 
@@ -433,12 +433,12 @@ class ClusterReads:
             try:
                 return await read(known.cluster_id)
             except NotFound:
-                self._ids.pop(cluster, None)  # Another read may have removed it meanwhile.
+                self._ids.pop(cluster, None)  # Another read may have removed it.
         cluster_id = await self.store.clusters.find(cluster)
         if len(self._ids) >= CLUSTERS_KNOWN_MAX:
             self._ids.clear()
         self._ids[cluster] = _KnownId(cluster_id, self._monotonic() + ID_KNOWN_SECONDS)
         try:
             return await read(cluster_id)
-        except NotFound:  # It was deleted since it was found; the store knows it by its id alone.
+        except NotFound:  # It was just deleted; the store's error names only its id.
             raise NotFound(f"There is no cluster {cluster!r}.") from None

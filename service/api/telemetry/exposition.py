@@ -1,4 +1,4 @@
-"""Expose the metrics of several processes as one: each keeps its numbers in files, which are summed."""
+"""Expose the metrics of several processes as one, by summing the files that they write."""
 
 import fcntl
 from itertools import count
@@ -16,32 +16,32 @@ DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable in which the client library looks for the shared folder."""
 
 _slots: dict[str, IO[bytes]] = {}
-"""By folder, the file whose lock reserves a slot for this process until it ends."""
+"""Maps folders to files whose locks reserve slots for this process until it ends."""
 
 
 def registry_of(directory: str | None) -> CollectorRegistry:
-    """Return a registry for this process's metrics; with a folder, other processes can read its numbers."""
+    """Return a registry for this process; with a folder, other processes can read its metrics."""
     values.ValueClass = MutexValue if directory is None else _shared_value(Path(directory))
     return CollectorRegistry()
 
 
 def exposition(registry: CollectorRegistry, directory: str | None) -> bytes:
-    """Return all metrics in Prometheus' text format: of this process, or of all that share a folder."""
+    """Return the metrics of this process, or of all that share a folder, in Prometheus' format."""
     return generate_latest(registry) if directory is None else exposition_of(directory)
 
 
 def exposition_of(directory: str) -> bytes:
-    """Return all metrics of the processes that share a folder, from any process."""
+    """Return all metrics of the processes that share a folder; any process may call this."""
     everyone = CollectorRegistry()
     MultiProcessCollector(everyone, path=directory)  # type: ignore[no-untyped-call]
     return generate_latest(everyone)
 
 
 def _shared_value(directory: Path) -> type:
-    """Return a class of numbers in the folder, in files that only this process writes.
+    """Return a class of metric values, stored in files of the folder that only this process writes.
 
-    Files are named after slots rather than process ids: a worker that replaces a dead one continues its
-    files, so that counters never fall and there are no more files than workers.
+    Files are named after slots rather than process ids: a worker that replaces a dead one continues
+    its files, so that counters never fall and there are no more files than workers.
     """
     slot = _claim_slot(directory)
     for file in directory.glob(f"gauge_*_{slot}.db"):
@@ -50,7 +50,7 @@ def _shared_value(directory: Path) -> type:
 
 
 def _claim_slot(directory: Path) -> int:
-    """Reserve the first slot that no running process has."""
+    """Reserve the first slot that no running process holds."""
     for slot in count():
         file = (directory / f"slot-{slot}.lock").open("ab")
         try:

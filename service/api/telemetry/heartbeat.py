@@ -1,6 +1,6 @@
-"""A worker reports its health about once a second to the process that started it.
+"""Report a worker's health about once a second to the process that started it.
 
-Nobody has to ask the worker, which might not answer.
+That process need not query the worker, which might not answer.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Heartbeat:
         self._check_ready = check_ready
 
     async def run(self) -> None:
-        """Send the health repeatedly; sends fail while the server stops and nobody listens."""
+        """Send the health repeatedly, ignoring failures, which are usual while the server stops."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)  # noqa: FBT003 - takes it by position only
             while True:

@@ -1,8 +1,8 @@
-"""Configure the log of a server's processes: a line for each event, for people or as JSON.
+"""Configure the logs of a server's processes: one line per event, as text or JSON.
 
-All modules use the standard library's `logging`; only this one knows how a line is rendered. The running
-request or cluster is added here, when a line is written, so a request that logs nothing pays for one
-context variable.
+All modules use the standard library's `logging`; only this one knows how a line is rendered. The
+running request or cluster is added when a line is written, so a request that logs nothing pays only
+for one context variable.
 """
 
 import json
@@ -53,7 +53,7 @@ def logging_of(settings: Settings) -> dict[str, Any]:
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        # The HTTP server sets the level of its own logger, and would have handlers of its own.
+        # The HTTP server sets the level of its own logger, and would add its own handlers.
         "loggers": {
             "_granian": {"handlers": [], "propagate": True},
             **{name: {"level": level.upper()} for name, level in levels.items()},
@@ -123,7 +123,7 @@ def _on_one_line(message: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Quote text with blanks or unprintable characters, so that it can be told from the next field."""
+    """Quote text with blanks or unprintable characters, to separate it from the next field."""
     text = str(value)
     plain = text.isprintable() and not any(c in text for c in ' "=')
     return text if plain and text else _ENCODE(text)

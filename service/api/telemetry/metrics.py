@@ -1,8 +1,8 @@
 """Prometheus metrics of a server; a scrape returns the sum over its worker processes.
 
-A metric that Kubernetes has too keeps its name; names of others begin with `moorage_`. Values of labels
-are fixed words and the names of at most `PROFILES_MAX` profiles, so no client can create an unlimited
-number of series.
+Metrics that Kubernetes also has keep their names; the names of all others begin with `moorage_`.
+Label values are fixed words and the names of at most `PROFILES_MAX` profiles, so no client can
+create an unlimited number of series.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ PROFILES_MAX = 50
 Forwarding = Literal["answered", "passed", "unreachable", "lost"]
 """The outcome of a request that was forwarded to another worker."""
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
-"""The classes of HTTP statuses that answers have."""
+"""The classes of HTTP statuses, by first digit."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -43,7 +43,7 @@ def _doubling(start: float, count: int) -> tuple[float, ...]:
 _PLACEMENT_SECONDS = _doubling(0.0005, 18)
 _REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _PLUGIN_SECONDS = _doubling(0.0000005, 18)
-"""At 5,000 nodes half of the plugins take less than 5 µs, and at 50,000 nodes some take 300 µs."""
+"""At 5,000 nodes, half of the plugins take less than 5 µs; at 50,000 nodes, some take 300 µs."""
 
 
 class Metrics:
@@ -59,8 +59,8 @@ class Metrics:
     ) -> None:
         """`directory` is shared by the processes of one server; it is None if there is only one.
 
-        `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the configured
-        limits.
+        `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the
+        configured limits.
         """
         self._directory = directory
         self._registry = registry = registry_of(directory)
@@ -78,9 +78,9 @@ class Metrics:
             registry=registry,
         )
         self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-        """By operation and status, the seconds of requests that are not in the histogram yet."""
+        """Seconds of requests that are not in the histogram yet, by operation and status."""
         self._placed: Tally[float] = Tally()
-        """By seconds, the number of placed pods that are not in the histogram yet."""
+        """Numbers of placed pods that are not in the histogram yet, by seconds."""
         self._is_telling = False
         self._profiles: set[str] = set()
         self._placing(registry)
@@ -94,7 +94,7 @@ class Metrics:
             self._limits.labels(each.setting, each.scope).set(each.value)
 
     def _begin_series(self) -> None:
-        """Start all series of counters at 0: a series that starts with its first event has no rate."""
+        """Start all counter series at 0: a series that starts with its first event has no rate."""
         for result in get_args(Result):
             self._attempts.labels(result, self._profile_label(DEFAULT_SCHEDULER))
         for kind in commit_kinds():
@@ -300,11 +300,11 @@ class Metrics:
         self._recounts.inc()
 
     def overdue(self, seconds: float) -> None:
-        """Set how long the replica that has waited longest for its recount has waited."""
+        """Set the longest time that a replica has been waiting for its recount."""
         self._recount_overdue.set(seconds)
 
     def mistaken(self, part: str) -> None:
-        """Count a replica that failed its recount."""
+        """Count a replica in which a recount found `part` to be wrong."""
         self._mistakes.labels(part).inc()
 
     def lost(self) -> None:
@@ -357,7 +357,7 @@ class Metrics:
         pools: Mapping[str, Mapping[str, int]],
         incidents: Mapping[str, int],
     ) -> None:
-        """Set the gauges of the database, and now and then those of this process.
+        """Set the gauges of the database, and once every few calls those of this process.
 
         `incidents` counts outages, takeovers, and lifts since this process began.
         """
@@ -371,9 +371,9 @@ class Metrics:
         return exposition(self._registry, self._directory)
 
     def _tell_soon(self) -> None:
-        """Observe gathered values in the histograms, once for each iteration of the event loop.
+        """Schedule an update of the histograms, at most one per iteration of the event loop.
 
-        Each single observation would be two writes to a file that other processes read.
+        Observing each value individually would cost two writes to a file that other processes read.
         """
         if self._is_telling:
             return
@@ -403,7 +403,7 @@ class Metrics:
 
 
 class BulkHistogram(Histogram):
-    """A histogram in which many observations cost one write for each of their buckets."""
+    """A histogram that records many observations with one write per bucket."""
 
     def observe_all(self, amounts: Tally[float]) -> None:
         """Observe each amount as often as the tally counts it."""

@@ -1,7 +1,7 @@
 """Gauges of a server's processes, their database connections, and their versions.
 
-The client library's process metrics are of one process only, so its figures are taken from its
-collector and summed over the workers like all others.
+The client library's process metrics cover one process only, so they are copied from its collector
+and summed over the workers like all other metrics.
 """
 
 import platform
@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge, ProcessCollector
 from prometheus_client.registry import CollectorRegistry
 
 LOOKS = 10
-"""How many calls pass between two looks at the process, as counting its open files takes a while."""
+"""The calls between two updates of the process gauges, since counting open files takes a while."""
 
 _DATABASE_POOLS = ("commits", "reads")
 _POOL_STATES = ("idle", "borrowed")
@@ -27,7 +27,7 @@ _INCIDENTS = {
         "Clusters of which revisions were lifted, as changes may be lost.",
     ),
 }
-"""Incidents of a database, with the counter of each kind."""
+"""The kinds of database incidents, each with the name and description of its counter."""
 
 
 class ProcessMetrics:

@@ -1,4 +1,4 @@
-"""Whether this process can commit, as tested by the store at most about once a second."""
+"""Check whether this process can commit, with a test at most about once a second."""
 
 import asyncio
 from collections.abc import Callable
@@ -49,18 +49,18 @@ class CommitProbe:
         """Check that commits work, or raise StorageUnavailable."""
         proof, now = self._proof, self._monotonic()
         if proof is None or (proof.done() and not self._is_fresh(proof, now)):
-            # The proof belongs to none of the requests that wait for it.
+            # The test must not run in the context of one of the requests that wait for it.
             proof = asyncio.create_task(self._prove(), context=Context())
             self._proof, self._begun = proof, now
         if self._store.outage is not None and not proof.done():
-            # Who probes should not wait for what is known; the end of the proof ends the outage.
+            # Probes should not wait out a known outage, which ends once the test succeeds.
             raise StorageUnavailable("The database is lost; the log has the reason.")
         trouble = await asyncio.shield(proof)
         if trouble is not None:
             raise StorageUnavailable(trouble.detail)
 
     def _is_fresh(self, proof: asyncio.Task[StorageUnavailable | None], now: float) -> bool:
-        """Return whether the last result may be reused, which a result known to be outdated may not."""
+        """Return whether the last result is recent and agrees with the known state."""
         is_lost = self._store.outage is not None
         return now < self._begun + FRESH_SECONDS and is_lost == (proof.result() is not None)
 

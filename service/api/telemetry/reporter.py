@@ -32,7 +32,7 @@ class PoolUse(Protocol):
 
 
 class Database(Protocol):
-    """What a store reports about its database."""
+    """A database's state, as reported by the store."""
 
     @property
     def outage(self) -> str | None:
@@ -40,16 +40,16 @@ class Database(Protocol):
         ...
 
     def pool_uses(self) -> Mapping[str, PoolUse]:
-        """The use of each pool, by the purpose of its connections."""
+        """Return the usage of each pool, by the purpose of its connections."""
         ...
 
     def incidents(self) -> Mapping[str, int]:
-        """The number of outages, takeovers, and lifts since this process began."""
+        """Return the number of outages, takeovers, and lifts since this process began."""
         ...
 
 
 class Held(Protocol):
-    """What requests hold in this process."""
+    """The memory that requests hold in this process."""
 
     @property
     def in_flight(self) -> int:
@@ -58,7 +58,7 @@ class Held(Protocol):
 
 
 class DatabaseReporter:
-    """Updates the gauges of the process, its pools, and its database, and probes a lost database."""
+    """Updates the gauges of the process, its pools, and its database; probes a lost database."""
 
     def __init__(
         self, database: Database, proof: CommitProbe, metrics: Metrics, held: Held
@@ -69,13 +69,13 @@ class DatabaseReporter:
         self._metrics = metrics
 
     async def run(self) -> None:
-        """Report the state until cancelled."""
+        """Report the state until canceled."""
         while True:
             await self.look()
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def look(self) -> None:
-        """Report the current state; if the database was lost, test a commit, which detects its return."""
+        """Report the current state; if the database is lost, test a commit to detect its return."""
         if self._database.outage is not None:
             with suppress(StorageUnavailable):
                 await self._proof.check()

@@ -1,8 +1,8 @@
 """Spans of requests, their decisions, and their commits, for OpenTelemetry.
 
-OpenTelemetry's packages are an extra (`moorage-server[otel]`) that is imported only if the settings ask for it.
-The edge begins a span for each request, a child of its caller's (`traceparent`). The scheduler decides
-requests in batches and in other tasks, so their parts are reported once they are over.
+OpenTelemetry's packages are an extra (`moorage-server[otel]`), imported only if tracing is enabled.
+The edge begins a span for each request, as a child of the caller's span (`traceparent`). The
+scheduler decides requests in batches and in other tasks, so it reports their parts after they end.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer as Exporting
 
 _PACKAGES = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter")
-"""Each package after its parents, since a module can only be looked for in an existing package."""
+"""Packages with parents first, since a module can only be looked up in an existing package."""
 _TRACEPARENT = "traceparent"
 _TRACESTATE = "tracestate"
 _OWN_HEADERS = frozenset({_TRACEPARENT.encode(), _TRACESTATE.encode()})
@@ -32,7 +32,7 @@ _ERRORS_FROM = 500
 
 
 def require_packages(tracing: Literal["off", "otlp"]) -> None:
-    """Check that spans can be sent, before any process starts that will send them.
+    """Check that spans can be exported, before starting a process that would export them.
 
     Raises:
         InvalidSettings: the packages of OpenTelemetry are not installed.
@@ -47,7 +47,7 @@ def require_packages(tracing: Literal["off", "otlp"]) -> None:
 
 
 def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) -> "Spans | None":
-    """Return spans that are exported as OpenTelemetry's own variables say, or None if they are off.
+    """Return spans exported as OpenTelemetry's own variables specify, or None if tracing is off.
 
     Raises:
         InvalidSettings: the packages of OpenTelemetry are not installed.
@@ -63,7 +63,7 @@ def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) 
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
     named = Resource.create({"service.name": "moorage", "service.version": version})
-    # `create` prefers what it is given to what the variables say, such as OTEL_SERVICE_NAME.
+    # `create` prefers its arguments to variables such as OTEL_SERVICE_NAME.
     by_variables = OTELResourceDetector().detect()
     provider = TracerProvider(resource=named.merge(by_variables), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -71,7 +71,7 @@ def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) 
 
 
 class Spans(Tracer):
-    """Begins the spans of requests, and knows that of the running task."""
+    """Begins the spans of requests, and finds the span of the running task."""
 
     def __init__(self, provider: "TracerProvider", clock: Clock) -> None:
         from opentelemetry import context, propagate, trace  # noqa: PLC0415 - see the module
@@ -79,13 +79,14 @@ class Spans(Tracer):
         self._provider = provider
         self._tracer = provider.get_tracer("moorage")
         self._context, self._propagate, self._trace = context, propagate, trace
-        # Parts are told by the monotonic clock, and spans have wall-clock times.
+        # Parts are timed by the monotonic clock, but spans have wall-clock times.
         self._zero = clock.now().timestamp() - clock.monotonic()
 
     def begin(self, scope: HTTPScope) -> "EdgeSpan":
         """Begin the span of a request, in the running task's context.
 
-        The request's headers name it from now on, so that a worker to which it is forwarded adds children.
+        The request's headers are changed to name the span, so that a worker to which the request is
+        forwarded adds children to it.
         """
         parent = self._caller(scope)
         span = self._tracer.start_span(
@@ -104,17 +105,17 @@ class Spans(Tracer):
         return EdgeSpan(span, self._trace.format_trace_id(span.get_span_context().trace_id))
 
     def go_on(self, scope: HTTPScope) -> None:
-        """Continue below the span that another worker has begun for a request."""
+        """Continue the trace of a request under the span that another worker began."""
         self._context.attach(self._caller(scope))
 
     def _caller(self, scope: HTTPScope) -> "Context":
-        """Return the context in a request's headers, without what this task did before."""
+        """Return the trace context in a request's headers, ignoring the task's own context."""
         headers = _trace_headers(scope["headers"])
         return self._propagate.extract(headers, self._context.Context())
 
     @override
     def current(self) -> RequestSpan | None:
-        """Return the span of the request that the running task serves, or None if it is not recorded."""
+        """Return the span of the running task's request, or None if it is not recorded."""
         span = self._trace.get_current_span()
         if not span.get_span_context().trace_flags.sampled:
             return None

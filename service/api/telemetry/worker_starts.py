@@ -1,7 +1,8 @@
 """Count the starts of workers, in the process that starts them.
 
-Workers cannot count their own deaths, and the age of the oldest worker says nothing about the others. So
-the supervisor counts, in a file of its own beside those of the workers, which every scrape sums.
+Workers cannot count their own deaths, and the age of the oldest worker says nothing about the
+others. So the supervisor counts starts in a file next to those of the workers, and every scrape
+sums them.
 """
 
 from typing import Literal, get_args
@@ -35,7 +36,7 @@ class WorkerStarts:
         )
 
     def set_aside(self) -> None:
-        """Count a pod that is not tried any more."""
+        """Count a pod that is no longer tried."""
         self._set_aside.inc()
 
     def started(self, reason: StartReason) -> None:
@@ -44,7 +45,7 @@ class WorkerStarts:
 
 
 def starts_told_by_supervisor() -> WorkerStarts:
-    """Return a counter in the folder that the client library's variable names, which the workers share.
+    """Return a counter in the folder that the workers share (`PROMETHEUS_MULTIPROC_DIR`).
 
     Call this only in the supervisor, which has no other metrics.
     """

@@ -1,8 +1,8 @@
 """Deliver records to the webhooks of all clusters, in the background.
 
-All processes look for webhooks that are behind. One process claims a webhook for a while, sends the next
-message, and notes the outcome. The outcome counts only while the claim lasts, so if the process dies or
-is late, another one sends the same message again.
+All processes look for webhooks that are behind. One process claims a webhook for a while, sends the
+next message, and notes the outcome. The outcome counts only while the claim lasts, so if the
+process dies or is late, another one sends the same message again.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ LOG_CHANGES = 1_000
 _log = logging.getLogger(__name__)
 
 
-class _TooLate(Exception):  # noqa: N818 - as errors are called here
-    """The store took so long that another process might claim the webhook before a message arrives."""
+class _TooLate(Exception):  # noqa: N818 - named like other errors here
+    """The store was so slow that another process might claim the webhook before delivery."""
 
 
 class WebhookStore(Protocol):
     """The store of webhooks; every call may raise StorageUnavailable."""
 
     async def list(self, cluster_id: int) -> Sequence[WebhookRow]:
-        """All webhooks of a cluster, by name."""
+        """Return all webhooks of a cluster, ordered by name."""
         ...
 
     async def change(
@@ -57,11 +57,11 @@ class WebhookStore(Protocol):
         caller: AuditedCaller | None = None,
         dry_run: bool = False,
     ) -> WebhookRow | None:
-        """Replace a webhook by what `change` returns; raise what it raises, or NotFound."""
+        """Replace a webhook with the result of `change`; raise its errors, or NotFound."""
         ...
 
     async def claim(self, holder: str, seconds: float, limit: int) -> Sequence[WebhookRow]:
-        """Claim webhooks that are behind their clusters and due."""
+        """Claim up to `limit` due webhooks that are behind their clusters."""
         ...
 
 
@@ -73,7 +73,7 @@ class DeliveryStore(Reads, Protocol):
 
 
 class Deliveries:
-    """The deliveries of one process."""
+    """Delivers messages to webhooks, as one of several processes."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Deliveries:
         """Set when a webhook may have more to deliver immediately."""
 
     async def run(self) -> None:
-        """Deliver until cancelled; other processes can then continue immediately."""
+        """Deliver messages until canceled, then release the claims for other processes."""
         try:
             while True:
                 self._again.clear()
@@ -117,7 +117,7 @@ class Deliveries:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _begin(self) -> None:
-        """Claim due webhooks, as many as this process may deliver to at once."""
+        """Claim due webhooks, up to the number of deliveries that this process may still begin."""
         free = self._settings.webhook_deliveries_max - len(self._running)
         if free <= 0:
             return
@@ -142,18 +142,18 @@ class Deliveries:
             await self._release(claim)
             self._again.set()
         except _TooLate:
-            # It is not taken again at once: the store would hardly be faster, and others wait for it.
+            # Not retried at once: the store would hardly be faster, and others wait for it.
             _log.info(
                 "Nothing was sent: the store took too long for webhook_margin_seconds.", extra=told
             )
             await self._release(claim)
         except MoorageError:
             _log.debug("A delivery was broken off.", extra=told, exc_info=True)
-        except Exception:  # noqa: BLE001 - of one webhook, and the others go on
+        except Exception:  # noqa: BLE001 - the other webhooks continue
             _log.exception("A delivery failed; it will be tried again.", extra=told)
 
     async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
-        """Deliver the next message; return the seconds until another may follow, or None if there is none."""
+        """Deliver the next message; return the seconds until the next one, or None on failure."""
         page = await self._store.log.read(claim.cluster_id, claim.revision, None, LOG_CHANGES)
         batch = next_batch(
             claim,
@@ -206,7 +206,7 @@ class Deliveries:
 
 
 def pause_seconds(failures: int, seconds_max: float) -> float:
-    """Return a random delay after some failures, at least a second, up to a bound that doubles each time."""
+    """Return a random delay of at least a second, up to a bound that doubles with each failure."""
     state = RetryCallState(Retrying(), None, (), {})
     state.attempt_number = min(failures, 60)
     return wait_random_exponential(multiplier=2, max=seconds_max, min=min(1.0, seconds_max))(state)

@@ -1,4 +1,4 @@
-"""Allowed destinations of webhooks, so that nobody reaches what only this server can reach."""
+"""Restrict webhooks to allowed destinations, so that they cannot reach private networks."""
 
 import asyncio
 import socket
@@ -69,7 +69,7 @@ async def checked_address(url: str, networks: Iterable[IPNetwork]) -> str:
 
 
 def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
-    """Return whether an address is public or in an allowed network; an embedded IPv4 address decides."""
+    """Return whether an address, or the IPv4 address embedded in it, is public or allowed."""
     meant = _meant(address)
     if any(meant in network for network in networks):
         return True
@@ -77,7 +77,11 @@ def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
 
 
 def _meant(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address embedded in an IPv6 address, or None."""
+    """Return the IPv4 address embedded in an IPv6 address, or the address itself.
+
+    Addresses of the local NAT64 prefix count as loopback, since they do not reveal the embedded
+    address.
+    """
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64_LOCAL:

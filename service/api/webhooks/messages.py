@@ -1,4 +1,4 @@
-"""Messages to webhooks: the records of a part of the log, or that they are no longer available."""
+"""Build messages to webhooks: records of a part of the log, or a notice that records are lost."""
 
 from datetime import datetime
 from typing import Literal
@@ -15,22 +15,22 @@ MessageType = Literal["bindings.changed", "bindings.compacted", "ping"]
 
 
 class MessageData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What happened."""
+    """The records that a message delivers, and their place in the log."""
 
     cluster: str
     """Name of the cluster."""
     webhook: str
     """Name of the webhook."""
     after_revision: int
-    """The records follow this revision."""
+    """The revision after which the records begin."""
     revision: int
-    """The revision up to which it tells everything, and after which the next message goes on."""
+    """The revision up to which the message is complete; the next message continues after it."""
     records: list[BindingChange] = []
     """The records, in the order of their revisions; there are none if the log was compacted."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a request to a receiver, as Standard Webhooks recommends it."""
+    """The body of a request to a receiver, in the format that Standard Webhooks recommends."""
 
     type: MessageType
     """`bindings.changed` has records; `bindings.compacted` says that records up to its revision are
@@ -38,27 +38,27 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str
     """When the last of it happened; of a ping, when it was sent. RFC 3339 in UTC."""
     data: MessageData
-    """What happened."""
+    """The content of the message."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """The next records to deliver."""
+    """The next records to deliver to a webhook."""
 
     end: int
-    """The revision at which it ends."""
+    """The last revision of the batch."""
     records: list[BindingChange]
     is_compacted: bool = False
     """Whether records up to the end are lost."""
     at: datetime
-    """When its last record was committed."""
+    """When the last record was committed."""
 
     @property
     def is_sent(self) -> bool:
-        """Whether it is sent to the receiver."""
+        """Whether the batch needs a message: it has records, or records are lost."""
         return self.is_compacted or bool(self.records)
 
     def identifier(self, row: WebhookRow) -> str:
-        """The `webhook-id`, which differs for each message."""
+        """Return the `webhook-id`, which differs for each message."""
         kind = "c" if self.is_compacted else "b"
         return f"msg_{row.uid}_{row.version}_{kind}{row.revision}-{self.end}"
 
@@ -86,9 +86,9 @@ def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
 def next_batch(
     row: WebhookRow, page: LogPage | Diverged, *, records_max: int, bytes_max: int
 ) -> Batch:
-    """Return what follows the revision up to which a webhook has everything.
+    """Return the next batch after the revision up to which a webhook has received everything.
 
-    A message that was begun ends where it ended at first, so that a repetition is identical.
+    A message that was begun before keeps its end, so that its repetition is identical.
     """
     if isinstance(page, Diverged):
         is_behind = row.revision < page.floor

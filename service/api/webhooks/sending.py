@@ -18,7 +18,7 @@ from service.settings import Settings, webhook_networks
 
 SECRET_BYTES = 32
 ANSWER_BYTES_MAX = 4 * 1024
-"""How much of an answer is read, at most; its content is not used."""
+"""The maximum bytes of an answer that are read; its content is not used."""
 _GONE = 410
 
 Result = Literal["acknowledged", "failed"]
@@ -39,7 +39,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the receiver wants no more messages."""
+        """Whether the receiver wants no more messages (status 410)."""
         return self.status == _GONE
 
 
@@ -66,9 +66,9 @@ class Sender:
         self._opening = asyncio.Lock()
 
     async def send(self, row: WebhookRow, identifier: str, body: bytes) -> Reply:
-        """Send one message and return the outcome. Raises nothing.
+        """Send one message and return the outcome; raise nothing.
 
-        `identifier` is the `webhook-id`; a repetition has the same.
+        `identifier` is the `webhook-id`, which stays the same when a message is repeated.
         """
         seconds = self._settings.webhook_timeout_seconds
         try:
@@ -122,9 +122,9 @@ class Sender:
         return answer.status_code
 
     async def _opened(self) -> httpx.AsyncClient:
-        """Return the client. It keeps no connection, since another host may have the same address.
+        """Return the client, which keeps no connections: another host may have the same address.
 
-        Certificates are loaded in a thread, since that would delay requests.
+        Certificates are loaded in a thread, since loading them would delay requests.
         """
         async with self._opening:
             if self._client is None:

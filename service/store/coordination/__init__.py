@@ -1,1 +1,1 @@
-"""What processes share and report: leases, workers, replicas, and the heartbeats of nodes."""
+"""Coordination between processes: leases, workers, replica reports, and heartbeats of nodes."""

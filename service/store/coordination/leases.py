@@ -1,4 +1,4 @@
-"""Leases on PostgreSQL: which process does a piece of a cluster's work."""
+"""Leases on PostgreSQL, which assign parts of a cluster's work to processes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,10 @@ from service.store.db.pool import ConnectionPool
 
 
 def _not_expired(until: str, now: str) -> str:
-    """Return SQL that is true for a current lease; an implausibly late end means the clock was set back."""
+    """Return SQL that is true for a current lease, but not for one that ends implausibly late.
+
+    Such a lease was taken before the clock was set back.
+    """
     return f"({until} > {now} AND {until} <= {now} + '{LEASE_SECONDS_MAX} s')"
 
 
@@ -62,12 +65,12 @@ class Leases:
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or extend a lease; return None if another holder has it or the cluster does not exist."""
+        """Take or extend a lease; return None if another holds it or there is no such cluster."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease if lease is not None and lease.holder == holder else None
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return its current holder's; return None if the cluster does not exist."""
+        """Take or extend a lease, or return the current holder's, or None without a cluster."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease or await self._take(cluster_id, name, holder, seconds)
 
@@ -117,14 +120,14 @@ class Leases:
                 await connection.execute(_RELEASE, cluster_id, name, holder)
 
     async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the leases of these names that expired without being released, each with its cluster's name."""
+        """Return the names of leases that expired unreleased, each with its cluster's name."""
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:
                 rows = await connection.fetch(_EXPIRED, names)
         return [(row["lease"], row["cluster"]) for row in rows]
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
-        """Return the clusters without a lease of this name that have an object with `mention` in its body.
+        """Return the clusters without such a lease whose objects contain `mention`.
 
         All objects of the kind in these clusters are scanned: two to three seconds per million.
         """

@@ -34,7 +34,7 @@ class ReplicaReports:
         self._writer = connections
 
     async def report(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Replace the report of a process; `states` maps cluster ids to the state of its replicas."""
+        """Replace the report of a process; `states` maps cluster ids to replica states."""
         revisions = [state.revision for state in states.values()]
         hashes = [state.hash for state in states.values()]
         values = (process, list(states), revisions, hashes, _FORGOTTEN)

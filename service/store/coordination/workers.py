@@ -33,7 +33,7 @@ class Workers:
         self._writer = connections
 
     async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
-        """Register a worker as alive for `seconds`; return how many leases named `lease` each live worker holds.
+        """Register a worker for `seconds`; return how many `lease` leases each live worker holds.
 
         `servers` identifies the group of workers that forward to each other.
         """

@@ -1,1 +1,1 @@
-"""Connections to PostgreSQL: to which host, with which settings, and what their failures mean."""
+"""Connections to PostgreSQL: hosts, settings, pools, outages, and the meaning of failures."""

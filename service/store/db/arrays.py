@@ -10,7 +10,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def placeholders(types: Sequence[str], first: int) -> str:
-    """Return SQL placeholders for array literals of these element types, numbered from `first` on."""
+    """Return SQL placeholders for array literals of these element types, numbered from `first`."""
     return ", ".join(f"${place}::text::{element}[]" for place, element in enumerate(types, first))
 
 

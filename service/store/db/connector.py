@@ -49,22 +49,22 @@ _SETTINGS = {
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "4000",
 }
-# Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
-# an empty table took 100 ms at 200,000 rows (protocol rule P15), and a page of the log read all of
-# the log. In order, too: of a cluster that has grown since its rows were counted, bitmaps collected
-# and sorted all that follow for each page of a list.
+# Plans must use indexes, whatever the tables contain when the plans are made: a DELETE that was
+# prepared on an empty table took 100 ms at 200,000 rows (protocol rule P15), and a page of the log
+# read the whole log. They must also read in order: if a cluster has grown since its rows were
+# counted, bitmap scans collect and sort all following rows for each page of a list.
 READ_SETTINGS = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-# Citus has to know the cluster when it plans, to find its server. And it would hide shards among
-# tables, for which the driver's look at a type takes two seconds.
+# Citus must know the cluster at planning time, to find its server. By default, it also hides
+# shards, which makes the driver's lookup of a type take two seconds.
 _FOR_CITUS = "SET plan_cache_mode = auto; SET citus.override_table_visibility = off"
 STATEMENT_SECONDS_MAX = 30.0
 LATE_ANSWER_SECONDS = 2.0
-"""How long past the time limit of a statement its answer is waited for.
+"""How long to wait for a statement's answer beyond the statement's time limit.
 
 PostgreSQL cancels a statement in time and reports it; this covers a connection without answers.
 """
@@ -77,7 +77,7 @@ COMMIT_SETTINGS = {
 
 
 class StoreConnection(_Connection):
-    """A connection that knows which history it was opened on."""
+    """A connection, with the database history on which it was opened."""
 
     history: DatabaseHistory | None = None
 
@@ -86,7 +86,7 @@ Connector = Callable[[], Awaitable[StoreConnection]]
 
 
 def data_source_name(url: str) -> str:
-    """Return the URL in the form of PostgreSQL's own tools; `postgresql+asyncpg://…` is accepted as well."""
+    """Return the URL in the form of PostgreSQL's tools, converting `postgresql+asyncpg://…`."""
     return url.replace("postgresql+asyncpg://", "postgresql://", 1)
 
 
@@ -183,7 +183,7 @@ class FailoverWatcher:
 
 def _enable_keepalive(connection: StoreConnection) -> None:
     """Have the kernel probe an idle connection, since a statement may run long without traffic."""
-    # There is no other way to the transport, and the stubs don't have it.
+    # This is the only way to reach the transport, and the stubs do not declare it.
     transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
     used = transport.get_extra_info("socket")
     if used.family in (socket.AF_INET, socket.AF_INET6):
@@ -198,8 +198,7 @@ async def _check(connection: StoreConnection) -> None:
             f"PostgreSQL {SERVER_VERSION_MIN} or later is needed; this is {major}."
         )
     row = await connection.fetchrow(
-        # The checkpoint's timeline lags behind after a promotion; the name of the log's file
-        # does not.
+        # The checkpoint's timeline lags behind after a promotion; the log file's name does not.
         "SELECT system_identifier AS system,"
         " substring(pg_walfile_name(pg_current_wal_lsn()) FOR 8) AS timeline,"
         " EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS may_be_distributed"

@@ -25,10 +25,10 @@ _UNAVAILABLE_CLASSES = (
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Return True if an error means that the database is unavailable, not that a statement is wrong.
+    """Return True if an error means that the database is unavailable, not a wrong statement.
 
-    Half of the errors after a terminated backend are asyncpg's InternalClientError, which is no
-    PostgresError and no InterfaceError.
+    Half of the errors after a terminated backend are asyncpg's InternalClientError, which is
+    neither a PostgresError nor an InterfaceError.
     """
     if type(error).__module__.startswith("sqlalchemy."):
         return _sqlalchemy_is_unavailable(error)
@@ -44,7 +44,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
-    """Return True for such an error that SQLAlchemy, which only migrations use, has wrapped (twice)."""
+    """Return True for such an error wrapped (twice) by SQLAlchemy, which only migrations use."""
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - it is loaded by now, or not needed
 
     if not isinstance(error, DBAPIError):
@@ -55,12 +55,12 @@ def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
 
 
 def unavailable_on_failure() -> AbstractContextManager[None]:
-    """Convert failures of the database to StorageUnavailable: nothing was, or will be, committed."""
+    """Convert database failures to StorageUnavailable: nothing was, or will be, committed."""
     return _raised_as(StorageUnavailable, "The database cannot be reached.")
 
 
 def unknown_on_failure() -> AbstractContextManager[None]:
-    """Convert failures of the database at a COMMIT to OutcomeUnknown, since it may have been applied."""
+    """Convert failures at a COMMIT to OutcomeUnknown, since the commit may have been applied."""
     return _raised_as(OutcomeUnknown, "The database failed during the commit.")
 
 

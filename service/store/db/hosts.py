@@ -1,4 +1,4 @@
-"""The hosts in a database's URL, and how a connection to the one that accepts writes is opened."""
+"""The hosts in a database's URL, and connecting to the one that accepts writes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,12 +10,12 @@ from asyncpg.exceptions import TargetServerAttributeNotMatched
 from typing_extensions import override
 
 HEAD_START_SECONDS = 0.25
-"""How long each host is waited for before the next one is tried as well."""
+"""How long to wait for a host before also trying the next one."""
 _PORT = 5432
 
 
 class Host(NamedTuple):
-    """Where a PostgreSQL listens: a name or an address, or the folder of its socket."""
+    """The place where a PostgreSQL listens: a name or an address, or the folder of its socket."""
 
     name: str
     port: int
@@ -40,8 +40,8 @@ def single_host(url: str) -> Host | None:
 def _named_by(url: str) -> tuple[Host, ...]:
     """Return all hosts that a URL names.
 
-    As in libpq, they stand in place of the host, each with its port, or in the query's `host` and
-    `port`. A single port in the query applies to all hosts.
+    As in libpq, several hosts are listed in the URL's host part, each with its port, or in the
+    query's `host` and `port`. A single port in the query applies to all hosts.
     """
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -118,6 +118,6 @@ async def _give_up(asked: set[asyncio.Task[C]]) -> None:
 
 
 def _most_informative(failures: Sequence[BaseException]) -> BaseException:
-    """Return the last failure, preferring any other to a standby that accepts no writes."""
+    """Return the last failure, preferring any other over a standby that refuses writes."""
     others = [error for error in failures if not isinstance(error, TargetServerAttributeNotMatched)]
     return [*failures, *others][-1]

@@ -1,4 +1,4 @@
-"""Tracks whether the database is available, and logs the beginning and the end of each outage once.
+"""Tracks whether the database is available, and logs the beginning and end of each outage.
 
 The pools see an outage first: a connection cannot be opened, or a commit fails. Each request
 reports its own failure to its caller; the outage that affects all of them is logged here.
@@ -13,9 +13,10 @@ from typing import Literal
 from service.store.db.failures import is_unavailable
 
 Sign = Literal["connection", "commit"]
-"""What showed that the database works or fails: a connection or a commit.
+"""The event that showed whether the database works: a connection or a commit.
 
-With a full disk, connections can be opened, but no commit works. A commit that works ends every outage.
+With a full disk, connections can be opened, but no commit works. A successful commit ends every
+outage.
 """
 
 REASON_CHARACTERS_MAX = 300
@@ -38,7 +39,7 @@ class Outages:
         self._signs: dict[Sign, str] = {}
         self._since = 0.0
         self.count = 0
-        """How many outages there were."""
+        """The number of outages so far."""
 
     @property
     def reason(self) -> str | None:

@@ -107,7 +107,7 @@ class ConnectionPool:
                 await self.slots.acquire()
 
     def _take(self) -> StoreConnection | None:
-        """Return the most recently used idle connection that is open and shows the current history, or None."""
+        """Return the last used idle connection that is open and of the current history, or None."""
         while self.idle:
             connection = self.idle.pop()
             if not connection.is_closed() and connection.history == self._guard.current:

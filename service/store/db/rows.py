@@ -1,4 +1,4 @@
-"""What the parts of the store share in reading rows: the head, and the error for a missing cluster."""
+"""Helpers for reading rows: the head, and the error for a missing cluster."""
 
 import asyncpg
 

@@ -1,4 +1,4 @@
-"""Detects that a database has another history: after a failover or a restore it may (protocol rule P3)."""
+"""Detects that a failover or a restore has changed a database's history (protocol rule P3)."""
 
 import logging
 from typing import NamedTuple, Protocol
@@ -34,9 +34,10 @@ class HistoryGuard:
     """Compares the system identifier and timeline of every new connection (protocol rule P3).
 
     `epoch` rises whenever another history is seen; state of an earlier epoch must be dropped. A
-    server with an older timeline than was seen before has been replaced, and is refused. Connections
-    that were opened before are closed, since they may never get an answer, or lead to a server that
-    does not know that it was replaced. `only_host` is the host if the URL names one.
+    server with an older timeline than one seen before has been replaced, and is refused.
+    Connections that were opened before the change are closed, since they may never get an answer,
+    or may lead to a server that does not know that it was replaced. `only_host` is the URL's host
+    if it names just one.
     """
 
     def __init__(self, only_host: Host | None = None) -> None:

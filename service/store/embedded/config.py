@@ -20,7 +20,7 @@ _SYNCFS_SINCE = (5, 8)
 ROLE = "moorage"
 """The superuser, which owns the tables."""
 SERVING_ROLE = "moorage_server"
-"""The role by which servers read and write the tables; `service.store.schema.serving_role` makes it."""
+"""The role that servers use, created by `service.store.schema.serving_role`."""
 DATABASE = "moorage"
 
 _SETTINGS = {
@@ -29,19 +29,19 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "200",
     "shared_buffers": "128MB",
-    # A recovery goes through all that was written since the last checkpoint, which takes half a
-    # second or more for 100 MB.
+    # A recovery replays everything written since the last checkpoint, which takes half a second or
+    # more for 100 MB.
     "max_wal_size": "256MB",
     "min_wal_size": "160MB",
     "checkpoint_timeout": "60s",
     # A server that lost a process ends, and its supervisor starts another one. PostgreSQL's own
-    # restart can hang for good, alive and never ready, if the disk is full meanwhile.
+    # restart can hang forever, alive but never ready, if the disk is full.
     "restart_after_crash": "off",
     "random_page_cost": "1.1",  # solid-state disks
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
-    "log_startup_progress_interval": "1s",  # these lines show that a recovery goes on
+    "log_startup_progress_interval": "1s",  # these lines show that a recovery makes progress
     "lc_messages": "C",  # we read these messages
 }
 _HBA = f"""\
@@ -80,9 +80,9 @@ def arguments(folder: DataFolder) -> list[str]:
 def _has_syncfs() -> bool:
     """Return True if the kernel can sync a whole file system, and report a failure.
 
-    A recovery first syncs all files of the database. For about 1,200 files one by one, that took 1.5
-    to 5 s while other processes wrote to the disk; all at once it took 0.05 to 0.1 s.
-    Kernels before Linux 5.8 do not report errors.
+    A recovery first syncs all files of the database. For about 1,200 files one by one, that took
+    1.5 to 5 s while other processes wrote to the disk; all at once it took 0.05 to 0.1 s. Kernels
+    before Linux 5.8 do not report errors.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -95,7 +95,7 @@ def _main(folder: DataFolder) -> Path:
 
 
 def _ident_map(account: OsAccount) -> str:
-    """Return the accounts that may use the roles: the account itself, and root, who could become it anyway."""
+    """Return the map from accounts to roles: for the account, and for root, who could become it."""
     names = sorted({account.name, "root"})
     roles = (ROLE, SERVING_ROLE)
     return "".join(f'{ROLE}  "{name}"  {role}\n' for name in names for role in roles)

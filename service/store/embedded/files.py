@@ -11,7 +11,7 @@ from service.store.embedded.os_account import ROOT
 
 
 def open_owned(path: Path, flags: int) -> int:
-    """Open `path` with a close-on-exec descriptor; create it if absent, readable only by its owner."""
+    """Open `path` close-on-exec; create it if absent, accessible only to its owner."""
     descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     _give_to_owner(descriptor, path.parent)
     return descriptor

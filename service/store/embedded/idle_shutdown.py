@@ -1,4 +1,4 @@
-"""Shuts down a PostgreSQL without users, as a separate process beside each server.
+"""Shuts down a PostgreSQL without users, as a separate process for each server.
 
 Normally, the last process that uses a data folder stops the server. If that process is killed, this
 one sees that the users' lock is free, and shuts the server down. It runs as a plain script with the

@@ -3,7 +3,7 @@
     <data folder>/
       postgres/             the database (PGDATA), the account's own, 0700
       run/                  the socket's folder, the account's own, 0700, or a link to a short one
-      postgresql.conf …     written anew at each start
+      postgresql.conf …     rewritten at each start
       postgres.log
       users.lock            shared by every process that uses the folder
       supervisor.lock       held by the one that supervises
@@ -56,7 +56,7 @@ class DataFolder:
 
     @property
     def hba(self) -> Path:
-        """The file of rules for who may connect."""
+        """The file with the rules for connections."""
         return self.root / "pg_hba.conf"
 
     @property
@@ -86,7 +86,7 @@ class DataFolder:
 
 
 def owner(data_dir: Path) -> int | None:
-    """Return the id of the user who owns the database in `data_dir`, or None if it does not exist."""
+    """Return the id of the owner of the database in `data_dir`, or None if it does not exist."""
     try:
         return DataFolder(_follow(data_dir.resolve())).pgdata.stat().st_uid
     except FileNotFoundError:
@@ -199,7 +199,7 @@ def _elsewhere(data_dir: Path, account: OsAccount, system_dir: Path) -> Path:
 
 
 def make_system_dir(system_dir: Path) -> None:
-    """Create the folder for files that have no other place; all may traverse it, whatever the umask."""
+    """Create the folder for files that fit nowhere else; all may traverse it, despite the umask."""
     if not system_dir.is_dir():
         system_dir.mkdir(parents=True, exist_ok=True)
         system_dir.chmod(0o755)
@@ -218,7 +218,7 @@ def _fits(run: Path) -> bool:
 
 
 def _is_private(path: Path, account: OsAccount) -> bool:
-    """Return True if a folder below /tmp belongs to the account, and only the account may enter it."""
+    """Return True if a folder below /tmp belongs to the account, which alone may enter it."""
     try:
         status = path.lstat()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """Locks that end with the process that holds them: `flock` on files of the data folder.
 
 A lock belongs to an open file description. Children that exec do not inherit it (close-on-exec),
-children that only fork drop it at once, so that a forked worker never outlives its parent as the
-holder of a lock. One lock is inherited on purpose: see `FileLock.bequeath`.
+and children that only fork drop it at once, so that a forked worker never outlives its parent as
+the holder of a lock. One lock is inherited on purpose: see `FileLock.bequeath`.
 """
 
 import contextlib
@@ -45,12 +45,12 @@ class FileLock:
             self._descriptor = None
 
     def bequeath(self) -> int:
-        """Return the descriptor to pass to a child, which holds the lock until its last process ends."""
+        """Return a descriptor for a child, which holds the lock until its last process ends."""
         assert self._descriptor is not None
         return self._descriptor
 
     def record(self, text: str) -> None:
-        """Replace the file's content, which informs other processes and does not affect the lock."""
+        """Replace the file's content, which informs other processes without affecting the lock."""
         assert self._descriptor is not None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text.encode(), 0)

@@ -50,12 +50,12 @@ class OsAccount:
     def reaches(self, path: Path) -> bool:
         """Return True if the account may enter `path`, by the mode of each folder on the way.
 
-        Access lists are not consulted: at worst PostgreSQL says itself that it cannot enter.
+        Access lists are not consulted: at worst, PostgreSQL itself reports the problem.
         """
         return all(self.may_enter(folder.stat()) for folder in (path, *path.parents))
 
     def may_enter(self, status: os.stat_result) -> bool:
-        """Return True if the mode of one folder lets the account in."""
+        """Return True if a folder's mode lets the account enter."""
         if status.st_uid == self.uid:
             return bool(status.st_mode & 0o100)
         if status.st_gid == self.gid:
@@ -64,7 +64,7 @@ class OsAccount:
 
 
 def choose(owner: int | None) -> OsAccount:
-    """Return the account for a data folder whose database belongs to `owner`, or None for a new one.
+    """Return the account for the database of `owner`, or for a new one if `owner` is None.
 
     Raises:
         FolderUnusableError: no account exists that PostgreSQL would accept.

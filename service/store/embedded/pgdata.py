@@ -55,10 +55,13 @@ def check_version(folder: DataFolder, account: OsAccount, binaries: Binaries) ->
 
 
 def ensure(folder: DataFolder, account: OsAccount, binaries: Binaries, *, sync: bool) -> None:
-    """Create the database unless it exists. The caller must hold the supervisor's lock of the folder.
+    """Create the database unless it exists; the caller must hold the folder's supervisor lock.
 
-    With `sync=False` it is not made sure that the files reach the disk. Raises FolderUnusableError
-    if there is a damaged database, and StartFailedError if initdb fails.
+    With `sync=False`, the files are not forced to disk.
+
+    Raises:
+        FolderUnusableError: a database exists, but is damaged.
+        StartFailedError: initdb failed.
     """
     _remove_drafts(folder)
     if _is_complete(folder.pgdata):
@@ -99,7 +102,7 @@ def _is_complete(pgdata: Path) -> bool:
 def _set_aside(folder: DataFolder) -> None:
     """If initdb was interrupted, rename its folder to make room for a new database.
 
-    initdb makes the database with the id 5 last: if it is missing, nobody ever stored anything.
+    initdb makes the database with the id 5 last: if it is missing, nothing was ever stored.
     """
     if not folder.pgdata.exists() or not any(folder.pgdata.iterdir()):
         return

@@ -31,7 +31,10 @@ _log = logging.getLogger(__name__)
 
 
 class Postmaster:
-    """A running server: a child, with a guard process that ends it if this process is killed, or one that was found."""
+    """A running server: one started here, with a guard process, or one that was found running.
+
+    The guard ends the server if this process is killed.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Postmaster:
         return processes.is_postmaster(self.pid, self._folder.pgdata)
 
     def stop(self, seconds_max: float) -> None:
-        """Shut the server down with a checkpoint; after `seconds_max` kill it, which costs a recovery."""
+        """Shut down with a checkpoint; kill the server after `seconds_max`, forcing a recovery."""
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self.is_alive():
                 with contextlib.suppress(ProcessLookupError):
@@ -93,10 +96,10 @@ class Postmaster:
 
 
 def find(folder: DataFolder) -> Postmaster | None:
-    """Return the server that runs in the folder, or None, whichever process started it.
+    """Return the server that runs in the folder, whichever process started it, or None.
 
-    A process id in a file is believed only if that process is a server of this folder. The server is
-    found without files, too, since these may be truncated, or not yet written.
+    A process id in a file is believed only if that process is a server of this folder. The server
+    is found without files, too, since these may be truncated, or not yet written.
     """
     texts = (
         FileLock(folder.server_lock).read(),
@@ -114,7 +117,10 @@ def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmas
     """Start a server in the folder; the caller supervises it, and no server runs there.
 
     The server's processes hold server.lock as long as any of them lives, so that no second server
-    can run beside processes of one that was killed. Raises StartFailedError while there are such.
+    can run next to processes of one that was killed.
+
+    Raises:
+        StartFailedError: such processes still run, or the server cannot be run.
     """
     lock = FileLock(folder.server_lock)
     _await_orphans(lock, folder)
@@ -153,7 +159,7 @@ def _spawn(
             stderr=log,
             cwd="/",
             env=ENVIRONMENT,
-            process_group=0,  # an interrupt from the terminal is for us: we stop the server in order
+            process_group=0,  # Ctrl-C is for us: we stop the server gracefully
             pass_fds=(lock.bequeath(),),
             **account.identity(),
         )
@@ -167,7 +173,7 @@ def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
     """Start a process that ends the server when the last user of the folder is killed."""
     if not hasattr(os, "pidfd_open"):
         return None  # this is not Linux: the next start finds the server and takes it over
-    server = os.pidfd_open(pid)  # our child, which nobody has reaped
+    server = os.pidfd_open(pid)  # our child, which has not been reaped
     users = os.open(folder.users_lock, os.O_RDWR | os.O_CLOEXEC)
     try:
         return subprocess.Popen(  # noqa: S603 - ours
@@ -188,10 +194,10 @@ def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
 
 
 def _remove_foreign_files(folder: DataFolder) -> None:
-    """Remove files that would make PostgreSQL believe that it runs already.
+    """Remove files that would make PostgreSQL believe that it is already running.
 
     A postmaster.pid stays if its process is gone: it leads PostgreSQL to shared memory that may
-    still be in use. A file that is unreadable, or names a process of somebody else, is removed.
+    still be in use. A file that is unreadable, or names an unrelated process, is removed.
     """
     path = folder.pgdata / "postmaster.pid"
     if path.exists():

@@ -20,7 +20,7 @@ class ProbeAnswer(enum.Enum):
     READY = enum.auto()
     NOT_YET = enum.auto()  # it starts, recovers, shuts down or has no resources left
     REFUSED = enum.auto()  # it runs, but does not know our role or database
-    SILENT = enum.auto()  # nobody listens
+    SILENT = enum.auto()  # nothing listens
 
 
 def ask(path: Path) -> ProbeAnswer:
@@ -34,7 +34,7 @@ def ask(path: Path) -> ProbeAnswer:
             connection.sendall(_TERMINATE)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         return ProbeAnswer.SILENT
-    except OSError:  # a full backlog, a reset, no answer in time: somebody is there
+    except OSError:  # a full backlog, a reset, no answer in time: something listens
         return ProbeAnswer.NOT_YET
     return meaning_of(answer)
 

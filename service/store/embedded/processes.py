@@ -12,7 +12,7 @@ _PROGRAM_NAMES = ("postgres", "postmaster")
 
 
 def is_postmaster(pid: int, pgdata: Path) -> bool:
-    """Return True if the process is the server of that database, not one of the server's children."""
+    """Return True if the process is the server of that database, not a child of the server."""
     arguments = _command_line(pid)
     if not arguments or Path(arguments[0]).name not in _PROGRAM_NAMES:
         return False  # the children have titles such as `postgres: checkpointer`
@@ -22,9 +22,10 @@ def is_postmaster(pid: int, pgdata: Path) -> bool:
 
 
 def find_postmaster(pgdata: Path) -> int | None:
-    """Return the id of that database's server, or None, where processes can be listed.
+    """Return the id of that database's server, or None if it cannot be found.
 
-    A child that was forked a moment ago still looks like the server, but has it as its parent.
+    A child that was forked a moment ago still looks like the server, but has the server as its
+    parent.
     """
     alike = {pid for pid in _all_pids() if is_postmaster(pid, pgdata)}
     return next((pid for pid in alike if _parent(pid) not in alike), None)

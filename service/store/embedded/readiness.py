@@ -14,7 +14,7 @@ _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoin
 FOREIGN_SECONDS_MAX = 5.0
 """How long to wait for a server that another process started and that does not answer."""
 _PAUSE_SECONDS_MIN = 0.02
-_PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the server's log
+_PAUSE_SECONDS_MAX = 0.1  # each premature probe adds a line to the server's log
 
 
 def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""Reads PostgreSQL's log, for error messages and to see the progress of a recovery, and bounds its size."""
+"""Reads PostgreSQL's log, for errors and the progress of a recovery, and bounds its size."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ def tail(folder: DataFolder) -> str:
 def progress(folder: DataFolder) -> str:
     """Return the end of the log, without text that changes even if a recovery makes no progress.
 
-    Such text is elapsed times, and refusals (FATAL) of premature probes.
+    Such text includes elapsed times, and refusals (FATAL) of premature probes.
     """
     return _VARYING.sub("", _end(folder))
 

@@ -48,9 +48,9 @@ _ROUND_SECONDS = 0.05
 _BACK_OFF_SECONDS_MIN = 0.1
 _BACK_OFF_SECONDS_MAX = 5.0
 _BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ended it may be over
-_STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
+_STEADY_SECONDS = 10.0  # one that lived this long is restarted without delay
 PATIENCE_SECONDS = 60.0
-"""How long a start may make no progress before it is abandoned."""
+"""How long a start may go without progress before it is abandoned."""
 LOG_CHECK_SECONDS = 60.0
 """The time between two checks of the size of a running server's log."""
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -93,7 +93,7 @@ class EmbeddedPostgres:
 
     @property
     def serving_url(self) -> str:
-        """The URL for servers, whose role is no superuser; `service.store.schema.serving_role` grants its privileges."""
+        """The URL for servers; their role (see `schema.serving_role`) is not a superuser."""
         return self._url_of(configuration.SERVING_ROLE)
 
     def _url_of(self, role: str) -> str:
@@ -102,7 +102,7 @@ class EmbeddedPostgres:
 
     @property
     def data_folder(self) -> Path:
-        """The folder that has the data, which for root may differ from the requested one."""
+        """The folder that contains the data, which for root may differ from the requested one."""
         return self._folder.root
 
     @property
@@ -111,10 +111,14 @@ class EmbeddedPostgres:
         return self._is_supervisor
 
     def start(self) -> str:
-        """Use the folder's PostgreSQL, start it if it does not run, and return its URL once it is ready.
+        """Start the folder's PostgreSQL if necessary, and return its URL once it is ready.
 
-        Waits as long as a recovery makes progress. Raises VersionMismatchError,
-        FolderUnusableError, or StartFailedError after a minute without progress.
+        Waits as long as a recovery makes progress.
+
+        Raises:
+            VersionMismatchError: the data was written by another major version.
+            FolderUnusableError: the folder or its database cannot be used.
+            StartFailedError: the start made no progress for a minute.
         """
         assert self._thread is None
         pgdata.check_version(self._folder, self._account, self._binaries)
@@ -129,7 +133,7 @@ class EmbeddedPostgres:
         return self.url
 
     def _start_thread(self) -> None:
-        """Start the thread with signals blocked, since a handler that raises would leave it half started."""
+        """Start the thread with signals blocked: a raising handler would leave it half started."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
 
         def run() -> None:
@@ -143,7 +147,7 @@ class EmbeddedPostgres:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop(self) -> None:
-        """Leave the folder; the last process to leave stops PostgreSQL. It has no effect before `start`."""
+        """Leave the folder, and stop PostgreSQL if unused; this has no effect before `start`."""
         if self._thread is None:
             return
         atexit.unregister(self.stop)
@@ -184,7 +188,7 @@ class EmbeddedPostgres:
             raise self._failure
 
     def _stop_server(self) -> None:
-        """Stop the server, as the last user; a former supervisor is about to release its lock."""
+        """Stop the server as the last user, after any former supervisor has released its lock."""
         if not self._is_supervisor:
             self._wait_for(self._lock.try_exclusive, "Another process supervises without a user.")
         server = self._server or postmaster.find(self._folder)
@@ -209,7 +213,7 @@ class EmbeddedPostgres:
             self._settled.set()
 
     def _keep_running(self) -> None:
-        """Follow until this process has the lock, then supervise; once the server has run, never give up."""
+        """Follow until this process holds the lock, then supervise; never give up after success."""
         pause = _BACK_OFF_SECONDS_MIN
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not self._stopping.is_set():
@@ -225,7 +229,7 @@ class EmbeddedPostgres:
                 pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
-        """Return True to retry: always once the server has run, else for a minute if the error may be transient."""
+        """Return True to retry: always once the server has run, else for a minute if useful."""
         if isinstance(error, OSError):
             error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
         passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at
@@ -242,7 +246,7 @@ class EmbeddedPostgres:
         return self._is_supervisor
 
     def _follow(self, give_up_at: float) -> None:
-        """While another process supervises, wait until its server is ready, and then for its lock."""
+        """Wait until another supervisor's server is ready, and then for the supervisor's lock."""
         if not self._settled.is_set():
             if probe.ask(self._folder.socket) is ProbeAnswer.READY:
                 self._settled.set()
@@ -265,7 +269,7 @@ class EmbeddedPostgres:
         if server is not None:
             _log.info("Taking over the PostgreSQL that runs as process %d", server.pid)
             configuration.write(self._folder, self._account, self._binaries, self._settings)
-            server.reload()  # another version, which let other roles in, may have started it
+            server.reload()  # another version with other role mappings may have started it
             return server
         pgdata.check_version(self._folder, self._account, self._binaries)
         sync = self._settings.get("fsync") != "off"
@@ -278,7 +282,7 @@ class EmbeddedPostgres:
         """Return when asked to stop, or when a server that ran for long has ended.
 
         Raises:
-            EndedSoonError: the server ended soon.
+            EndedSoonError: the server ended within seconds of being ready.
         """
         ready_at = checked_at = time.monotonic()
         while not self._stopping.wait(_ROUND_SECONDS):

@@ -9,7 +9,7 @@ from service.store.db import arrays
 from service.store.events import EVENT_COLUMNS, event_columns
 
 _COMMIT_COLUMNS = 23
-"""The number of arguments of every commit: 7 for itself, 10 for changes, 5 for records, 1 more for changes."""
+"""The number of arguments of every commit: 7 for itself, 11 for changes, and 5 for records."""
 
 
 def _places(count: int) -> str:

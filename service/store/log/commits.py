@@ -43,7 +43,7 @@ from service.store.log.reads import read_page
 from service.store.log.refusals import KeyTaken, failed_commit, is_mistake, refusal_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
-"""Decides on the end of the log while the head is locked, or returns None to commit nothing."""
+"""Makes a commit from a page of the log while the head is locked, or None to commit nothing."""
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ _FIND_COMMIT = """
     WHERE f.cluster_id = $1
 """
 LOCK_WAIT_SECONDS = 2.0
-"""The longest that a transaction waits for the lock on a head."""
+"""The maximum time that a transaction waits for the lock on a head."""
 LOCK_IDLE_SECONDS = 1.0
 """How long a transaction with the lock may be idle before PostgreSQL ends it."""
 _BEGIN = """
@@ -88,9 +88,9 @@ _FIND_RECORDS = """
             OFFSET 0) AS r
 """
 PROOF_SECONDS_MAX = 3.0
-"""The time limit of the proof that commits work."""
+"""The time limit of the test whether commits work."""
 # The rows exceed work_mem, so they are written to a temporary file, which fails on a full disk. An
-# update of no row requires the same privileges as one of some.
+# update of no rows requires the same privileges as one of some.
 _PROVE = """
     BEGIN;
     SET LOCAL work_mem = '64kB';
@@ -119,14 +119,14 @@ class Log:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def head(self, cluster_id: int) -> Head:
-        """Return the head, where the log ends, as of a time after this call began (protocol rule P8)."""
+        """Return the head of the log, as of a time after this call began (protocol rule P8)."""
         with unavailable_on_failure():
             async with self._reads.acquire() as connection:
                 row = await connection.fetchrow(_HEAD, cluster_id)
         return _present(cluster_id, row)
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """Return the heads of several logs, read in one statement; missing clusters are left out."""
+        """Return the heads of several logs, read in one statement; missing clusters are omitted."""
         with unavailable_on_failure():
             async with self._reads.acquire() as connection:
                 rows = await connection.fetch(_HEADS, list(cluster_ids))
@@ -142,7 +142,7 @@ class Log:
         bytes_max: int = PAGE_BYTES_MAX,
         bodies: BodySelection = ALL_BODIES,
     ) -> LogPage | Diverged:
-        """Return whole commits after a revision whose last commit was `tip` (protocol rules P3 and P12).
+        """Return whole commits after a revision that ended with `tip` (protocol rules P3 and P12).
 
         A page has at least `limit` changes, or bodies of `bytes_max` bytes, unless it reaches the
         head, and never part of a commit. Without a tip (a watch may begin in the middle of a
@@ -162,7 +162,7 @@ class Log:
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (protocol rule P1).
 
-        Once begun, this completes even if the caller is cancelled.
+        Once begun, this completes even if the caller is canceled.
 
         Raises:
             StorageUnavailable: nothing was committed.
@@ -187,7 +187,7 @@ class Log:
     ) -> CommitResult:
         """Commit in a transaction that locks the leases on which the commit depends.
 
-        The head is locked first, in the same order as by the deletion of a cluster.
+        The head is locked first, in the same order as when a cluster is deleted.
         """
         try:
             async with self._locked(cluster_id) as (connection, _):
@@ -213,8 +213,8 @@ class Log:
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
         """Determine the outcome of an attempt, and make it final (protocol rule P4).
 
-        Giving the head another tip defeats an attempt that is still in flight. If the head has moved
-        already, the log shows whether the attempt moved it.
+        Giving the head another tip defeats an attempt that is still in flight. If the head has
+        moved already, the log shows whether the attempt moved it.
 
         Raises:
             OutcomeUnknown: the outcome cannot be determined now, or ever, as the log was compacted.
@@ -244,13 +244,12 @@ class Log:
     async def commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head, pass the log since (`after`, `tip`) to `decide`, and commit its result (protocol rule P6).
+        """Lock the head, call `decide` with the log since (`after`, `tip`), and commit its result.
 
         `decide` runs in the event loop, must not wait, and should take at most 50 ms, because all
-        other commits to the cluster wait meanwhile. If it raises, nothing is committed. Returns
-        Behind, without calling it, if the log is too far ahead, and None if it returns None.
-
-        Raises: the errors of `commit` and of `decide`.
+        other commits to the cluster wait for it (protocol rule P6). If it raises, nothing is
+        committed. Returns Behind without calling `decide` if the log is too far ahead, and None if
+        `decide` returns None. Raises the errors of `commit` and of `decide`.
         """
         return await self.run_to_completion(self._commit_locked(cluster_id, after, tip, decide))
 
@@ -297,7 +296,7 @@ class Log:
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (protocol rule P11).
+        """Record answers that changed nothing if the log still ends at `head` (protocol rule P11).
 
         Committed means that all are recorded; the head stays the same. Lost and DuplicateKey mean
         that none are.
@@ -339,7 +338,7 @@ class Log:
         return tuple(IdempotencyRecord(**dict(row)) for row in rows)
 
     async def check_writable(self) -> None:
-        """Check that commits work now, by a transaction that needs what they need and leaves no trace.
+        """Check that commits work, by a transaction with the same needs and no lasting effect.
 
         It writes to the database's disk and frees the space, needs the privilege to update a head,
         and ends with a record in the write-ahead log, as durable as a commit (so it also waits for
@@ -366,7 +365,7 @@ class Log:
     async def run_to_completion(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the work in a task of its own, which outlives the caller's cancellation.
 
-        In a trial, all commits that were cancelled after they were sent were committed anyway, so
+        In a trial, all commits that were canceled after they were sent were committed anyway, so
         cancellation would only lose the answer.
         """
         task = asyncio.create_task(work)
@@ -375,26 +374,26 @@ class Log:
         return await asyncio.shield(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Retrieve the task's exception, so that asyncio does not log it if nothing awaits the task."""
+        """Retrieve the task's exception, so that asyncio does not log it as never retrieved."""
         self._running.discard(task)
         if not task.cancelled():
             task.exception()
 
     async def finish(self) -> None:
-        """Wait for all running work, such as commits whose callers were cancelled."""
+        """Wait for all running work, such as commits whose callers were canceled."""
         while self._running:
             await asyncio.wait(self._running)
 
 
 def _begin(server_version: int) -> str:
-    """Return SQL that begins a transaction which PostgreSQL bounds in time, even if this process dies."""
+    """Return SQL that begins a transaction with time limits that PostgreSQL enforces."""
     wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
     bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
     return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)
 
 
 async def _ended(connection: Connection, leases: Sequence[HeldLeases]) -> frozenset[str]:
-    """Return the holders that have lost a lease; lock the leases of the others in this transaction."""
+    """Return the holders that have lost a lease; lock the other holders' leases."""
     if not leases:
         return frozenset()
     wanted = {(lease.holder, *named) for lease in leases for named in lease.names}

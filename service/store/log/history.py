@@ -1,4 +1,4 @@
-"""Reads earlier revisions from PostgreSQL: from the log, and from objects that have not changed since.
+"""Reads earlier revisions from PostgreSQL: from the log, and from objects unchanged since then.
 
 One statement reads the keys of the objects that existed, and another their bodies. The past never
 changes, so the second needs no common instant: it either finds the bodies of exactly those
@@ -35,13 +35,14 @@ _BOUNDS = """
         WHERE h.cluster_id = $1
     )
 """
-# LIMIT and OFFSET have rows of objects and of the log looked up by their keys (protocol rule P15):
-# of a cluster that PostgreSQL has not counted yet it expects very few, and would compare each of
+# LIMIT and OFFSET make PostgreSQL look up objects and changes by their keys (protocol rule P15):
+# for a cluster that it has not counted yet, it expects very few rows, and would compare each of
 # them with each key.
 
-# An object that has changed since is as the last change up to the revision left it, and absent if
-# its first change since created it. All others are as they are now. The log is aggregated in one
-# pass, since reads join by index alone: `later` is twice that first change, plus one if it created.
+# An object that has changed since the revision had the state that its last change before left, or
+# did not exist if its first change afterwards created it. All others are as they are now. The log
+# is aggregated in one pass, since reads join by index alone: `later` is twice the revision of that
+# first change, plus one if that change created the object.
 _LATER = """
             min(c.revision * 2 + c.created::int) FILTER (WHERE c.revision > $3) AS later,
             max(c.revision) FILTER (WHERE c.revision <= $3) AS earlier
@@ -199,7 +200,7 @@ class History:
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the objects of these keys as they were, up to the one that reaches `PAGE_BYTES_MAX`.
+        """Return the past objects of these keys, up to the one that reaches `PAGE_BYTES_MAX`.
 
         Returns None if one of them is no longer in the log.
         """
@@ -238,7 +239,7 @@ class History:
         limit: int,
         without: Sequence[str] = (),
     ) -> PastChanges:
-        """Return up to `limit` objects that have changed since a revision, except those of the kinds `without`."""
+        """Return up to `limit` objects changed since a revision, of all kinds but `without`."""
         with unavailable_on_failure():
             async with self._reader.acquire() as connection:
                 rows = await connection.fetch(
@@ -273,7 +274,7 @@ class History:
     async def readable(
         self, cluster_id: int, selection: PastSelection, *, changes_max: int
     ) -> ReadableHistory:
-        """Return from which revisions on the selected objects are known, by the last `changes_max` changes."""
+        """Return how far back the selected objects can be read, within `changes_max` changes."""
         with unavailable_on_failure():
             async with self._reader.acquire() as connection:
                 rows = await connection.fetch(

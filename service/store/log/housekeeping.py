@@ -8,7 +8,7 @@ from service.store.db.pool import ConnectionPool
 from service.store.db.rows import gone
 
 SWEEP_ROWS_MAX = 1_000
-"""The most idempotency records that one call of `sweep_answers` deletes."""
+"""The maximum number of idempotency records that one call of `sweep_answers` deletes."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _SWEEP = """
@@ -21,7 +21,7 @@ _SWEEP = """
 
 
 class Housekeeper:
-    """Bounds the logs and idempotency records of clusters; every call may raise StorageUnavailable."""
+    """Bounds clusters' logs and idempotency records; every call may raise StorageUnavailable."""
 
     def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
@@ -34,7 +34,7 @@ class Housekeeper:
         keep_seconds: float,
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
-        """Do one step of compaction; return the log's floor, and whether it rose (protocol rule P12).
+        """Do one compaction step; return the log's floor, and whether it rose (protocol rule P12).
 
         Repeat while it rises. The last `keep_changes` changes are kept, and all younger than
         `keep_seconds`.
@@ -48,7 +48,10 @@ class Housekeeper:
         return row["floor_revision"], row["rose"]
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete some idempotency records older than `keep_seconds`; return how many. Repeat until 0 (protocol rule P11)."""
+        """Delete some idempotency records older than `keep_seconds` (protocol rule P11).
+
+        Returns how many were deleted; repeat until it returns 0.
+        """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:

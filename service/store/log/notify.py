@@ -26,7 +26,7 @@ ANSWER_SECONDS_MAX = 2.5
 _CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
 
 _AGAIN = f"LISTEN {CHANNEL}"
-"""On a connection that already listens, this has no effect but an answer."""
+"""On a connection that already listens, this has no effect except an answer."""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,8 @@ _log = logging.getLogger(__name__)
 class LogNotifications:
     """Sends and receives hints; create it within the event loop that uses it.
 
-    Sending and receiving use a connection each, so hints neither wait for a busy pool nor occupy it.
+    Sending and receiving use a connection each, so hints neither wait for a busy pool nor occupy
+    it.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class LogNotifications:
         *,
         on_silence: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_silence` is called if the server answers on neither an open connection nor a new one."""
+        """`on_silence` is called if neither an open connection nor a new one gets an answer."""
         self._connect = connect
         self._on_silence = on_silence
         self._outages = outages or Outages()
@@ -132,7 +133,7 @@ class LogNotifications:
 
 
 class _Inbox:
-    """The clusters in the hints of one connection that have not been taken yet."""
+    """The hinted clusters of one connection that have not been taken yet."""
 
     def __init__(self) -> None:
         self._heard: set[int] = set()
@@ -176,5 +177,5 @@ def _some(ids: set[int]) -> int:
 
 
 def _ids(payload: str) -> Iterable[int]:
-    """Yield the ids in a payload; anything else is ignored, because any client can send to the channel."""
+    """Yield the ids in a payload, ignoring anything else: any client can send to the channel."""
     return (int(part) for part in payload.split(",") if part.isdecimal() and part.isascii())

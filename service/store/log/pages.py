@@ -18,8 +18,9 @@ from service.model.log.commit import (
 class LogRows(msgspec.Struct, frozen=True):
     """Rows of the log, as of one instant and in any order.
 
-    They are all commits that end at `after` or later, and their changes after `after`, up to the first
-    commit that ends at or beyond `after + limit`, or with which the bodies reach `bytes_max`.
+    They are all commits that end at `after` or later, and their changes after `after`, up to the
+    first commit that ends at or beyond `after + limit`, or whose bodies make the total reach
+    `bytes_max`.
     """
 
     floor: int

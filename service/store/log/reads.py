@@ -1,4 +1,4 @@
-"""Reads the log on PostgreSQL: floor, head and a page in one statement (protocol rule P12)."""
+"""Reads the log on PostgreSQL: floor, head, and a page in one statement (protocol rule P12)."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -19,12 +19,12 @@ from service.store.db.rows import gone, head_of
 from service.store.log.pages import LogRows, build_page
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`). With two
-# statements, a compaction in between would leave a gap that nobody notices. The page includes the
-# commit that ends at the revision asked for, and fences; its last commit is the one that reaches or
-# passes the limit of changes, or of bytes. PostgreSQL looks at the lengths of all bodies up to the
-# first limit, but reads only those that it returns. OFFSET has the changes of each commit looked up
-# by their keys (protocol rule P15): of a cluster that PostgreSQL has not counted yet it expects one
-# change, and would compare each commit with all of the log.
+# statements, a compaction in between would leave an unnoticed gap. The page includes the commit
+# that ends at the requested revision, and fences; its last commit is the one that reaches or passes
+# the limit of changes, or of bytes. PostgreSQL looks at the lengths of all bodies up to the first
+# limit, but reads only those that it returns. OFFSET makes it look up the changes of each commit by
+# their keys (protocol rule P15): for a cluster that it has not counted yet, it expects one change,
+# and would compare each commit with the whole log.
 _PAGE = """
     SELECT * FROM (
         SELECT

@@ -27,9 +27,9 @@ class Recovery:
         """How often this process has lifted revisions because some may be lost."""
 
     async def lift_revision(self, cluster_id: int) -> None:
-        """Begin a new history at a much higher revision, with an empty log, after a restore (protocol rule P3).
+        """Begin a new history at a much higher revision, with an empty log (protocol rule P3).
 
-        Every replica is reloaded, and every watcher lists again.
+        Call this after a restore. Every replica is reloaded, and every watcher lists again.
 
         Raises:
             NotFound: no such cluster exists.
@@ -41,11 +41,12 @@ class Recovery:
             raise gone(cluster_id)
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
-        """Record the history to which the cluster's revisions belong; lift them if some may be lost (protocol rule P3).
+        """Record the cluster's current history; lift its revisions if some may be lost.
 
-        `known` is the last head that the caller has seen, or None. Revisions are lifted, and this
-        returns True, if the log lacks this head. They are also lifted if the database was restored,
-        or a standby promoted, since the history was last recorded, unless the log has the head.
+        This is protocol rule P3. `known` is the last head that the caller has seen, or
+        None. Revisions are lifted, and this returns True, if the log lacks this head. They are also
+        lifted if the database was restored, or a standby promoted, since the history was last
+        recorded, unless the log has the head.
 
         Raises:
             NotFound: no such cluster exists.

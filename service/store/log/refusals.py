@@ -1,4 +1,4 @@
-"""Why PostgreSQL refused a commit, and whether it certainly did."""
+"""Determine why PostgreSQL refused a commit, and whether it certainly did."""
 
 import re
 
@@ -20,7 +20,7 @@ class KeyTaken(Exception):  # noqa: N818 - a finding, not a failure
 
 
 def failed_commit(error: Exception) -> Exception:
-    """Return the error to raise for a failed commit: OutcomeUnknown, unless the server gave its reason."""
+    """Return the error for a failed commit: OutcomeUnknown, unless the server gave a reason."""
     return refusal_of(error) or OutcomeUnknown("The database failed during the commit.")
 
 

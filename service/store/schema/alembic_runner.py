@@ -1,7 +1,7 @@
-"""The run of the migrations that a database lacks, with Alembic.
+"""Runs the migrations that a database lacks, with Alembic.
 
-It is apart from `migrate` because importing Alembic takes longer than a server may take to start,
-and usually no migration is lacking.
+It is separate from `migrate` because importing Alembic takes longer than a server may take to
+start, and usually no migration is missing.
 """
 
 from pathlib import Path
@@ -18,13 +18,13 @@ from service.store.db.failures import unavailable_on_failure
 from service.store.schema.citus_sharding import begin_in_order, distribute_new, is_distributed
 
 STARTERS_WAIT_SECONDS = 60
-"""Seconds for which a starting process waits for another one that is already migrating."""
+"""How many seconds a starting process waits for another one that is already migrating."""
 LOCK_SECONDS = 5
-"""Seconds for which a migration waits for a table's lock; every later statement waits behind it."""
+"""How many seconds a migration waits for a table's lock; later statements wait behind it."""
 
 
 async def upgrade(url: str) -> None:
-    """Apply all lacking migrations, or raise StorageUnavailable."""
+    """Apply all missing migrations, or raise StorageUnavailable."""
     engine = create_async_engine(
         "postgresql+asyncpg://", async_creator=connector(url, {}), poolclass=NullPool
     )
@@ -37,7 +37,7 @@ async def upgrade(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Apply all migrations in one transaction, so the database has either the old or the new version.
+    """Apply all migrations in one transaction, so that either all of them or none take effect.
 
     New tables of a distributed database are distributed with it.
     """
@@ -57,7 +57,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, *, lock_seconds: int) -> None:
-    """Limit waiting for locks, but let statements take as long as they need, whatever the role's limit."""
+    """Limit the wait for locks, but not the duration of statements, whatever the role's limit."""
     limits = text(
         "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', '0', true)"
     )

@@ -21,13 +21,13 @@ DISTRIBUTED = {
     "node_lease": "cluster_id",
     "webhook": "cluster_id",
     "history": "cluster_id",
-    # The number of a cluster, or 0 for what is about none.
+    # The cluster's id, or 0 for rows that belong to no cluster.
     "audit": "chain",
     "audit_chain": "chain",
 }
-"""The tables whose rows are on several servers, with the column that decides on which; `head` is first."""
+"""The sharded tables, each with its distribution column; `head` is first."""
 REFERENCE = ("cluster", "predecessor")
-"""The tables of which each server has all rows."""
+"""The tables that every server has in full."""
 DELEGATED = {
     "commit_v5": "p_cluster_id",
     "compact_v1": "p_cluster_id",
@@ -35,20 +35,23 @@ DELEGATED = {
     "take_lease_v1": "p_cluster_id",
     "renew_node_leases_v1": "p_cluster_id",
 }
-"""The functions that run on the server of a cluster, with the parameter that has its number.
+"""The functions that run on a cluster's own server, each with its cluster id parameter.
 
-Every other function that writes runs where it is called, and sends its statements.
+All other functions that write run where they are called, and send their statements.
 """
 CREATED_EVERYWHERE = ("add_events_v1", "audit_v1")
-"""The functions that the delegated ones call."""
+"""The functions that the delegated ones call, created on every server."""
 
 SETTINGS = {
     **READ_SETTINGS,
     "jit": "off",
-    # What a transaction sets for itself, such as how long it waits for a lock, holds on all servers.
+    # A transaction's own settings, such as its lock timeout, apply on all servers.
     "citus.propagate_set_commands": "local",
 }
-"""Settings of the database on each server: those of connections hold for the coordinator alone (protocol rule P15)."""
+"""Database settings, applied on every server.
+
+A connection's own settings affect the coordinator alone (protocol rule P15).
+"""
 
 _HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 _NODES = """
@@ -56,8 +59,8 @@ _NODES = """
         count(*) FILTER (WHERE shouldhaveshards AND isactive) AS workers
     FROM pg_dist_node WHERE noderole = 'primary'
 """
-# Those by a hash, and those that are on all servers. Citus also notes a table of the coordinator here
-# as soon as that refers to one of them.
+# Tables distributed by hash, and tables that are on all servers. Citus also lists a table of the
+# coordinator here as soon as it references one of them.
 _PLACED = """
     SELECT logicalrelid::regclass::text FROM pg_dist_partition
     WHERE partmethod = 'h' OR repmodel = 't'
@@ -84,10 +87,10 @@ class ServersMissing(Exception):  # noqa: N818 - a fact about the database
 async def distribute(url: str, shards: int) -> list[str]:
     """Distribute all tables that are not distributed yet, with their rows; return their names.
 
-    `shards` is the number of parts into which the rows are divided, and so the greatest number of
-    servers that can have some. It has no effect on a database that is distributed. Tables are locked
-    meanwhile. Everything is done, or nothing. Call it again after servers were added, so that they get
-    the settings, too.
+    `shards` is the number of parts into which the rows are divided, and so the maximum number of
+    servers that can have some. It has no effect on a database that is already distributed. Tables
+    are locked during the call, which does everything or nothing. Call it again after adding
+    servers, so that they also get the settings.
 
     Raises:
         ServersMissing: the database has no Citus, or Citus has no other servers.
@@ -113,18 +116,18 @@ async def is_distributed(connection: Connection) -> bool:
 
 
 async def begin_in_order(connection: Connection) -> None:
-    """Set the open transaction to change one shard after the other.
+    """Set the open transaction to change one shard at a time.
 
-    Otherwise, Citus opens many connections to a server at once, and a later statement on one of them
-    does not see what an earlier one did on another.
+    Otherwise, Citus opens many connections to a server at once, and a later statement on one of
+    them does not see what an earlier one did on another.
     """
     await connection.execute(_IN_ORDER)
 
 
 async def distribute_new(connection: Connection, shards: int = 0) -> list[str]:
-    """Within an open transaction, distribute what is not distributed yet, and all functions.
+    """Distribute the remaining tables, and all functions, within an open transaction.
 
-    `shards` is needed as long as no table is.
+    `shards` is required as long as no table is distributed.
     """
     await begin_in_order(connection)
     placed = await _placed(connection)
@@ -169,6 +172,6 @@ async def _placed(connection: Connection) -> set[str]:
 
 
 async def _set_on_all(connection: Connection) -> None:
-    """Change settings of the database, which Citus does on each of its servers."""
+    """Change the database's settings, which Citus applies on each of its servers."""
     for name, value in SETTINGS.items():
         await connection.execute(await connection.fetchval(_SET, name, value))

@@ -1,4 +1,4 @@
-"""Migration of a database's tables to the state that this version needs."""
+"""Migrates a database's tables to the schema of this version."""
 
 import asyncio
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ def upgrade(url: str) -> None:
 
 
 async def upgrade_async(url: str) -> str | None:
-    """Apply all lacking migrations as `upgrade` does, for callers that have an event loop.
+    """Apply all missing migrations as `upgrade` does, for callers that have an event loop.
 
-    Returns: the number of the last migration that the database had before; None if it had none.
+    Returns the number of the database's last migration before the call, or None if it had none.
     """
     applied = await _applied(url)
     if applied is not None:
@@ -100,6 +100,6 @@ def oldest() -> str:
 
 
 def _numbers() -> Iterator[str]:
-    """Yield the numbers with which the names of the migrations' files begin."""
+    """Yield the numbers at the beginning of the migrations' file names."""
     versions = Path(migrations.__file__).parent / "versions"
     return (path.name.partition("_")[0] for path in versions.glob("[0-9]*.py"))

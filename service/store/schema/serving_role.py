@@ -1,7 +1,7 @@
-"""The role as which servers use the embedded database: it can only read and write rows.
+"""The role that servers use in the embedded database; it can only read and write rows.
 
-If a mistake in the service lets an attacker run a statement, they are not superuser: they can run no
-program, read no file, and create no extension or table. Only migrations run as the superuser.
+If a mistake in the service lets an attacker run a statement, they are not superuser: they can run
+no program, read no file, and create no extension or table. Only migrations run as the superuser.
 """
 
 from service.store.db.connector import STARTERS_LOCK, connector
@@ -29,9 +29,9 @@ REVOKE UPDATE ON audit FROM {SERVING_ROLE};
 
 
 async def admit_servers(url: str) -> None:
-    """Create the role if it does not exist, and grant its rights on the tables; `url` is the superuser's.
+    """Create the role if it does not exist, and grant its rights, as the superuser of `url`.
 
-    It needs rights on tables, since functions that write run with the rights of their caller.
+    The role needs rights on tables, since functions that write run with the rights of their caller.
 
     Raises:
         StorageUnavailable: the database cannot be reached.

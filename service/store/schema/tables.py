@@ -1,7 +1,8 @@
 """The declaration of all tables: columns, keys, checks, indexes, and storage parameters.
 
-`tests/store/test_migrations.py` holds the SQL in `migrations` equal to it, in all that SQLAlchemy can
-express. That SQL also has the functions that write the tables, and says what each table is for.
+`tests/store/test_migrations.py` checks that the SQL in `migrations` declares the same tables, as
+far as SQLAlchemy can express. That SQL also contains the functions that write the tables, and
+explains what each table is for.
 """
 
 from sqlalchemy import (
@@ -32,7 +33,7 @@ def _text(name: str) -> Column[str]:
 
 
 def _key(name: str) -> Column[str]:
-    """A column of text that is ordered by code point, as in Python, whatever the database's locale."""
+    """Return a text column ordered by code point, as in Python, whatever the database's locale."""
     return Column(name, Text(collation="C"), nullable=False)
 
 
