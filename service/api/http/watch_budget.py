@@ -53,7 +53,7 @@ class WatchShare:
     @property
     def waiting(self) -> int:
         """The number of watches that wait for room."""
-        return sum(not each.turn.done() for each in self.line)
+        return sum(not watch.turn.done() for watch in self.line)
 
     def has_room(self, holder: Holder, count: int, own: int) -> bool:
         """Return whether a watch may hold `count` bytes besides its `own`, after all that wait already."""
@@ -62,9 +62,9 @@ class WatchShare:
             return False
         ahead = _Ahead()
         if count > PIECE_BYTES:
-            for each in self.line:
-                if not each.turn.done():
-                    self._admits(each.wish, ahead)
+            for watch in self.line:
+                if not watch.turn.done():
+                    self._admits(watch.wish, ahead)
         return self._admits(wish, ahead)
 
     def _admits(self, wish: "_Wish", ahead: "_Ahead") -> bool:
@@ -137,13 +137,13 @@ class WatchShare:
     def let_in(self) -> None:
         """Admit waiting watches that fit now, in order."""
         ahead = _Ahead()
-        for each in list(self.line):
-            if each.turn.done():
-                self.line.remove(each)
-            elif self._admits(each.wish, ahead):
-                self.line.remove(each)
-                self.take(each.wish.holder, each.wish.size)
-                each.turn.set_result(None)
+        for watch in list(self.line):
+            if watch.turn.done():
+                self.line.remove(watch)
+            elif self._admits(watch.wish, ahead):
+                self.line.remove(watch)
+                self.take(watch.wish.holder, watch.wish.size)
+                watch.turn.set_result(None)
 
 
 class _Wish(NamedTuple):

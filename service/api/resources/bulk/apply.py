@@ -286,8 +286,8 @@ def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
     fields = entries_of(fields.get("delete", fields))
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    found = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))
-    kind, namespace, name = (text if isinstance(text, str) else None for text in found)
+    values = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))
+    kind, namespace, name = (text if isinstance(text, str) else None for text in values)
     return kind, namespace, name
 
 

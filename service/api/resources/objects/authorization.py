@@ -18,10 +18,10 @@ from service.scheduler.protocol.intents import Deletion, StatusReport
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
     **{
-        each.kind: (each.changed_by,)
-        if each.stated_by is None
-        else (each.changed_by, each.stated_by)
-        for each in RESOURCES
+        resource.kind: (resource.changed_by,)
+        if resource.stated_by is None
+        else (resource.changed_by, resource.stated_by)
+        for resource in RESOURCES
     },
 }
 """By kind, the verbs of which a caller needs at least one to change objects of the kind."""
@@ -33,8 +33,8 @@ def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
     Raises:
         Forbidden: it may not write some object; the first one is named.
     """
-    for index, each in enumerate(objects):
-        require_for(caller, _CHANGED_BY[each.kind], each.namespace or None, f"items[{index}]")
+    for index, item in enumerate(objects):
+        require_for(caller, _CHANGED_BY[item.kind], item.namespace or None, f"items[{index}]")
 
 
 def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
@@ -47,11 +47,11 @@ def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
         require_for(caller, _CHANGED_BY[kind], None, f"prune={kind}")
 
 
-def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
+def refusal(caller: Caller, item: Applicable | Deletion | StatusReport) -> Forbidden | None:
     """Return the error if the caller may not write, delete, or report on an object, or None."""
     try:
         require_any(
-            caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
+            caller.principal, _CHANGED_BY[item.kind], caller.cluster, item.namespace or None
         )
     except Forbidden as forbidden:
         return forbidden
@@ -64,4 +64,4 @@ def deletable_in(caller: Caller, resource: Resource) -> frozenset[str] | None:
     names = [caller.principal.namespaces(verb, caller.cluster) for verb in verbs]
     if None in names:
         return None
-    return frozenset().union(*(each for each in names if each is not None))
+    return frozenset().union(*(namespaces for namespaces in names if namespaces is not None))

@@ -204,9 +204,11 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     Raises:
         InvalidManifest: an object occurs twice; each repetition is listed.
     """
-    if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
+    if len({(manifest.namespace, manifest.name) for manifest in manifests}) == len(manifests):
         return
-    references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
+    references = [
+        PodRef(namespace=manifest.namespace, name=manifest.name) for manifest in manifests
+    ]
     errors = [
         FieldError(
             f"{field}[{index}].metadata.name",
