@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
 from service.api.http.pause import Pause
-from service.api.resources.objects.generate_name import GenerateNameParser
+from service.api.resources.objects.unnamed_manifests import GenerateNameParser
 from service.api.resources.placements.schemas import PlacementRequest
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.generate_name import is_undrawn
