@@ -465,7 +465,7 @@ def limits_of(settings: Settings) -> list[Limit]:
 
 def named_levels(settings: Settings) -> dict[str, str]:
     """Return the levels of the loggers that `log_levels` names, by their names."""
-    pairs = (each.partition("=") for each in settings.log_levels.split(",") if each.strip())
+    pairs = (part.partition("=") for part in settings.log_levels.split(",") if part.strip())
     return {name.strip(): level.strip() for name, _, level in pairs}
 
 
@@ -509,8 +509,8 @@ def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
     Raises:
         InvalidSettings: one of them is no network, or includes all addresses.
     """
-    named = [each.strip() for each in settings.trusted_proxies.split(",")]
-    return tuple(_proxy_network(each) for each in named if each)
+    named = [text.strip() for text in settings.trusted_proxies.split(",")]
+    return tuple(_proxy_network(text) for text in named if text)
 
 
 def webhook_networks(settings: Settings) -> tuple[IPNetwork, ...]:
@@ -519,9 +519,9 @@ def webhook_networks(settings: Settings) -> tuple[IPNetwork, ...]:
     Raises:
         InvalidSettings: one of them is no network.
     """
-    named = [each.strip() for each in settings.webhook_networks.split(",")]
+    named = [text.strip() for text in settings.webhook_networks.split(",")]
     try:
-        return tuple(ip_network(each) for each in named if each)
+        return tuple(ip_network(text) for text in named if text)
     except ValueError as error:
         raise InvalidSettings(f"{PREFIX}WEBHOOK_NETWORKS: {error}.") from None
 
@@ -610,12 +610,12 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 def _secrets_in_files(given: dict[str, str]) -> list[str]:
     """Replace names of files by the secrets in them; return the settings that came from files."""
     environment = {PREFIX + name.upper(): value for name, value in given.items()}
-    found = {name: read_secret(name, environment) for name in SECRETS}
-    for name, secret in found.items():
+    secrets = {name: read_secret(name, environment) for name in SECRETS}
+    for name, secret in secrets.items():
         if secret is not None:
             del given[name + FILE_SUFFIX]
             given[name] = secret
-    return [name for name, secret in found.items() if secret is not None]
+    return [name for name, secret in secrets.items() if secret is not None]
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:

@@ -122,7 +122,7 @@ def imported(tree: ast.Module) -> Iterator[Path]:
 
 
 def values_without_a_noun() -> Counter[str]:
-    counts = Counter[str]()
+    counts = Counter(dict.fromkeys(NO_VALUES, 0))
     for path in modules():
         for node in ast.walk(tree_of(path)):
             name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""

@@ -21,12 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, Refusal, explain, place
-from service.engine.framework.events import (
-    ClusterEvent,
-    node_events,
-    object_events,
-    pod_events,
-)
+from service.engine.framework.events import ClusterEvent, node_events, object_events, pod_events
 from service.engine.framework.plugin import (
     MAX_NODE_SCORE,
     Headroom,
@@ -186,11 +181,11 @@ class PluginSuite:
                 assert [by_domain.at(int(slot)) for slot in feasible] == expected
             if score.terms:
                 sums = sum(
-                    (nodes.views.weighted_sum((each,)) for each in score.terms),
+                    (nodes.views.weighted_sum((term,)) for term in score.terms),
                     np.zeros(nodes.size, dtype=np.int64),
                 )[feasible]
                 least, span = int(sums.min()), int(sums.max() - sums.min())
-                assert [plugin.scale(each - least, span) for each in sums.tolist()] == expected
+                assert [plugin.scale(total - least, span) for total in sums.tolist()] == expected
 
     def test_a_node_is_refused_where_and_only_where_there_is_a_reason(self) -> None:
         for scene in self.scenes():
@@ -208,17 +203,17 @@ class PluginSuite:
     def test_headrooms_say_what_the_filter_says_when_pods_leave(self) -> None:
         for seed, scene in enumerate(self.scenes()):
             plugin, cluster = scene.own(self.plugin), scene.cluster
-            told = plugin.headrooms(cluster.nodes, scene.pod_class) if plugin.filters else None
-            if told is None:
+            headrooms = plugin.headrooms(cluster.nodes, scene.pod_class) if plugin.filters else None
+            if headrooms is None:
                 continue
             for slot in np.flatnonzero(cluster.nodes.alive).tolist():
                 placed = [pod for pod, _ in cluster.placed_on(slot)]
                 gone = chance(seed).sample(placed, chance(seed).randint(0, len(placed)))
-                expected = _admitted_by(told, cluster, slot, gone)
+                expected = _admitted_by(headrooms, cluster, slot, gone)
                 mark = cluster.mark()
                 for pod in gone:
                     cluster.delete_pod(pod.namespace, pod.name)
-                if told.unsure is None or not told.unsure[slot]:
+                if headrooms.unsure is None or not headrooms.unsure[slot]:
                     assert plugin.admits_at(cluster.nodes, scene.pod_class, slot) == expected
                 cluster.undo(mark)
 
@@ -231,16 +226,16 @@ class PluginSuite:
 
     def test_a_placement_is_what_the_explanation_says(self) -> None:
         for scene in self.scenes():
-            told, placed = explain(scene.cluster, scene.pod), place(scene.cluster, scene.pod)
+            explanation, placed = explain(scene.cluster, scene.pod), place(scene.cluster, scene.pod)
             if isinstance(placed, Placement):
-                assert placed.node_name in told.best
-                assert placed.score == told.total[placed.node_name]
+                assert placed.node_name in explanation.best
+                assert placed.score == explanation.total[placed.node_name]
             else:
-                assert not told.feasible
-                assert placed.message == told.message
+                assert not explanation.feasible
+                assert placed.message == explanation.message
 
     def test_what_followed_every_change_knows_what_looking_anew_does(self) -> None:
-        anew = {each: _loaded_anew(each, self.config()) for each in self.clusters()}
+        anew = {cluster: _loaded_anew(cluster, self.config()) for cluster in self.clusters()}
         for scene in self.scenes():
             other = Scene(anew[scene.cluster], scene.pod)
             assert place(scene.cluster, scene.pod) == place(other.cluster, scene.pod)
@@ -265,7 +260,7 @@ class PluginSuite:
             for events in scene.changes(chance(seed), self):
                 after, _ = scene.rejected(self.plugin)
                 if any(before.get(name, True) and not now for name, now in after.items()):
-                    assert any(_helps(self.plugin, each, scene.pod, reasons) for each in events)
+                    assert any(_helps(self.plugin, event, scene.pod, reasons) for event in events)
 
     # The clusters and pods that the rules are tested on
 
@@ -291,11 +286,11 @@ class PluginSuite:
 
     def clusters(self) -> list[Cluster]:
         """Return the clusters, created once for all tests."""
-        found = _clusters.get((type(self), self.plugin))
-        if found is None:
-            found = [self._cluster(chance(seed)) for seed in SEEDS]
-            _clusters[type(self), self.plugin] = found
-        return found
+        clusters = _clusters.get((type(self), self.plugin))
+        if clusters is None:
+            clusters = [self._cluster(chance(seed)) for seed in SEEDS]
+            _clusters[type(self), self.plugin] = clusters
+        return clusters
 
     def _cluster(self, draw: Random) -> Cluster:
         cluster, specs = Cluster(self.config()), [*USUAL, *self.pods]
@@ -332,8 +327,8 @@ class Scene:
     def own(self, plugin: type[Plugin]) -> Plugin:
         """Return the plugin instance of the pod's profile."""
         profile = profile_of(self.cluster, self.pod)
-        found = [*profile.filters, *(each for each, _ in profile.scores)]
-        return next(each for each in found if isinstance(each, plugin))
+        plugins = [*profile.filters, *(scorer for scorer, _ in profile.scores)]
+        return next(candidate for candidate in plugins if isinstance(candidate, plugin))
 
     def candidates(self) -> Candidates:
         """Return the nodes that pass all filters."""
@@ -361,7 +356,7 @@ class Scene:
     def changes(self, draw: Random, suite: PluginSuite) -> Iterator[list[ClusterEvent]]:
         """Make changes one by one, and undo each; yield the cluster events of each change."""
         cluster, mark = self.cluster, self.cluster.mark()
-        placed = [each for each in cluster.pods() if each.node_name is not None]
+        placed = [pod for pod in cluster.pods() if pod.node_name is not None]
         for pod in draw.sample(placed, min(CHANGES, len(placed))):
             cluster.delete_pod(pod.namespace, pod.name)
             yield pod_events(pod, None)
@@ -400,9 +395,9 @@ def _told(scene: Scene) -> object:
     return msgspec.to_builtins(explain(scene.cluster, scene.pod))
 
 
-def _admitted_by(told: Headrooms, cluster: Cluster, slot: int, gone: Sequence[Pod]) -> bool:
-    """Return whether the headrooms admit a pod on a node once some pods have left it."""
-    for room in told.rooms:
+def _admitted_by(headrooms: Headrooms, cluster: Cluster, slot: int, gone: Sequence[Pod]) -> bool:
+    """Return whether a node has room by a filter's headrooms once the pods in `gone` have left it."""
+    for room in headrooms.rooms:
         taken = sum(_taken(room, cluster, slot, pod) for pod in gone)
         if room.spare[slot] + (-taken if room.is_given else taken) < 0:
             return False

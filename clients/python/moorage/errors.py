@@ -145,7 +145,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 def _sentence(error: ProblemError) -> str:
-    told = error.detail or error.title or f"The server answered {error.status}."
-    fields = (f"{each.get('field')}: {each.get('message')}" for each in error.errors)
-    untold = "; ".join(each for each in fields if each not in told)
-    return f"{told} ({untold})" if untold else told
+    summary = error.detail or error.title or f"The server answered {error.status}."
+    fields = (f"{entry.get('field')}: {entry.get('message')}" for entry in error.errors)
+    rest = "; ".join(field for field in fields if field not in summary)
+    return f"{summary} ({rest})" if rest else summary

@@ -130,8 +130,8 @@ class ChangeReader:
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, Event[Any]]]:
         """Yield the changes and bookmarks that end in this piece."""
-        for each in self._events.feed(piece):
-            event = each.read()
+        for message in self._events.feed(piece):
+            event = message.read()
             yield event.revision, event
 
 

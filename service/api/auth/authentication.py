@@ -365,11 +365,11 @@ class Authentication:
             self.store.audit.begin()
 
     def _report_useless_grants(self, state: AccessState) -> None:
-        """Log each grant that has no effect, once."""
-        found = {told for row in state.principals for told in _useless_grants(row)}
-        for told in sorted(found - self._reported):
-            _log.warning(told)
-        self._reported = found
+        """Log each grant that has no effect on this server, once."""
+        messages = {message for row in state.principals for message in _useless_grants(row)}
+        for message in sorted(messages - self._reported):
+            _log.warning(message)
+        self._reported = messages
 
     def _begin_to_note_use(self, now: float) -> None:
         """Start a task that stores when tokens were used.
@@ -420,8 +420,8 @@ class _Known:
 
     def __init__(self, state: AccessState) -> None:
         self.version = state.version
-        self.tokens = {each.token_id: each for each in state.tokens}
-        self._grants = {(each.kind, each.name): each.grants for each in state.principals}
+        self.tokens = {token.token_id: token for token in state.tokens}
+        self._grants = {(row.kind, row.name): row.grants for row in state.principals}
 
     def owner(self, token_id: str, now: datetime) -> Principal | None:
         """Return the principal that owns a token, or None if the token is unknown or expired."""

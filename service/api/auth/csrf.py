@@ -79,11 +79,11 @@ class BrowserCheck:
 
 
 def _fields(scope: HTTPScope) -> _Fields:
-    found: _Fields = {name: [] for name in (b"host", *BROWSERS_OWN, *_OPENED)}
+    fields: _Fields = {name: [] for name in (b"host", *BROWSERS_OWN, *_OPENED)}
     for name, value in scope["headers"]:
-        if name in found:
-            found[name].append(value.decode("latin-1"))
-    return found
+        if name in fields:
+            fields[name].append(value.decode("latin-1"))
+    return fields
 
 
 def _name_of(host: str) -> str | None:

@@ -147,7 +147,7 @@ class IdentityProvider:
         groups = _listed(claims.get(self._groups_claim, ()))[:GROUPS_MAX]
         return Identity(
             name=self._name_prefix + name,
-            groups=tuple(each for each in groups if isinstance(each, str) and is_name(each)),
+            groups=tuple(group for group in groups if isinstance(group, str) and is_name(group)),
             expires_at=datetime.fromtimestamp(claims["exp"] + LEEWAY_SECONDS, UTC),
         )
 
@@ -199,9 +199,9 @@ class IdentityProvider:
 
     async def _discovered(self, client: httpx.AsyncClient) -> str:
         url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
-        told = await _json(client, url)
-        keys_url = told.get("jwks_uri")
-        if told.get("issuer") != self._issuer or not str(keys_url).startswith("https://"):
+        document = await _json(client, url)
+        keys_url = document.get("jwks_uri")
+        if document.get("issuer") != self._issuer or not str(keys_url).startswith("https://"):
             raise ValueError(f"{url} speaks of another issuer, or names no jwks_uri of HTTPS.")
         return str(keys_url)
 
@@ -209,10 +209,10 @@ class IdentityProvider:
 async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
     answer = await client.get(url)
     answer.raise_for_status()
-    told = answer.json()
-    if not isinstance(told, dict):
+    document = answer.json()
+    if not isinstance(document, dict):
         raise ValueError(f"{url} is not answered with an object.")  # noqa: TRY004 - wrong data
-    return told
+    return document
 
 
 def _listed(groups: object) -> Sequence[object]:
@@ -220,13 +220,13 @@ def _listed(groups: object) -> Sequence[object]:
     return groups if isinstance(groups, list) else [groups]
 
 
-def _type(told: str) -> str:
+def _type(media_type: str) -> str:
     """Return a token's type in lower case without `application/`, which is optional (RFC 7515)."""
-    return told.strip().lower().removeprefix("application/")
+    return media_type.strip().lower().removeprefix("application/")
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
     """Return the words of `scope` (RFC 9068), or of `scp`, which some providers send instead."""
-    told = claims.get("scope", claims.get("scp", ""))
-    words = told.split() if isinstance(told, str) else _listed(told)
-    return frozenset(each for each in words if isinstance(each, str))
+    claim = claims.get("scope", claims.get("scp", ""))
+    words = claim.split() if isinstance(claim, str) else _listed(claim)
+    return frozenset(word for word in words if isinstance(word, str))

@@ -185,12 +185,12 @@ def redact_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
         return body
     if kind == CLUSTER_KIND:
         return _redact_settings(visibility, body)
-    if kind not in ("Pod", "Event") or not any(each in body for each in _MAY_REFER):
+    if kind not in ("Pod", "Event") or not any(marker in body for marker in _MAY_REFER):
         return body
     fields = msgspec.json.decode(body)
-    told = [fields] if kind == "Event" else _conditions(fields)
-    for each in told:
-        each["message"] = _redact_message(each["message"], visibility)
+    parts = [fields] if kind == "Event" else _conditions(fields)
+    for part in parts:
+        part["message"] = _redact_message(part["message"], visibility)
     return msgspec.json.encode(fields)
 
 
@@ -211,8 +211,12 @@ def redact_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfi
         return config
     return replace(
         config,
-        daemon_namespaces=tuple(each for each in config.daemon_namespaces if each in visibility),
-        trusted_namespaces=tuple(each for each in config.trusted_namespaces if each in visibility),
+        daemon_namespaces=tuple(
+            namespace for namespace in config.daemon_namespaces if namespace in visibility
+        ),
+        trusted_namespaces=tuple(
+            namespace for namespace in config.trusted_namespaces if namespace in visibility
+        ),
     )
 
 
@@ -220,15 +224,15 @@ def redact_violations(visibility: Visibility, answer: ViolationsAnswer) -> Viola
     """Return the violations of visible pods; conflicting hidden pods are only counted."""
     if visibility is None:
         return answer
-    shown = [each for each in answer.items if each.namespace in visibility]
-    return replace(answer, items=[redact_violation(visibility, each) for each in shown])
+    shown = [violation for violation in answer.items if violation.namespace in visibility]
+    return replace(answer, items=[redact_violation(visibility, violation) for violation in shown])
 
 
 def redact_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
     """Return a violation that names visible conflicting pods and counts hidden ones."""
     if visibility is None:
         return item
-    named = [each for each in item.conflicts_with if each.namespace in visibility]
+    named = [pod for pod in item.conflicts_with if pod.namespace in visibility]
     others = len(item.conflicts_with) - len(named)
     if not others:
         return item
@@ -243,7 +247,7 @@ def redact_placement(visibility: Visibility, answer: PlacementAnswer) -> Placeme
     group = answer.group
     return replace(
         answer,
-        results=[_seen_result(visibility, each) for each in answer.results],
+        results=[_seen_result(visibility, result) for result in answer.results],
         group=group and _seen_group(visibility, group),
     )
 
@@ -253,11 +257,11 @@ def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Pla
     steps, unplaced = planned.steps, planned.unplaced
     if visibility is not None:
         shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
-        steps = [each for each in steps if each.namespace in shown]
-        unplaced = [each for each in unplaced if each.namespace in visibility]
-    told = unplaced[:steps_max]
+        steps = [step for step in steps if step.namespace in shown]
+        unplaced = [pod for pod in unplaced if pod.namespace in visibility]
+    listed = unplaced[:steps_max]
     if visibility is not None:
-        told = [_seen_unplaced(visibility, each) for each in told]
+        listed = [_seen_unplaced(visibility, pod) for pod in listed]
     return PlanAnswer(
         revision=planned.revision,
         status=planned.status,
@@ -265,7 +269,7 @@ def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Pla
         changed=planned.changed,
         steps=steps[:steps_max],
         steps_total=len(steps),
-        unplaced=told,
+        unplaced=listed,
         unplaced_total=len(unplaced),
         other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
         other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,
@@ -276,11 +280,11 @@ def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Pla
     )
 
 
-def _seen_unplaced(visibility: frozenset[str], each: Unplaced) -> Unplaced:
+def _seen_unplaced(visibility: frozenset[str], pod: Unplaced) -> Unplaced:
     return replace(
-        each,
-        message=_redact_reason(visibility, each.message),
-        explanation=_seen_explanation(visibility, each.explanation),
+        pod,
+        message=_redact_reason(visibility, pod.message),
+        explanation=_seen_explanation(visibility, pod.explanation),
     )
 
 
@@ -293,7 +297,9 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         )
 
     skew = [
-        each for each in counted.skew or () if visibility is None or each.namespace in visibility
+        constraint
+        for constraint in counted.skew or ()
+        if visibility is None or constraint.namespace in visibility
     ]
     return PlanTotals(
         nodes=counted.nodes,
@@ -303,7 +309,7 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
         objectives=msgspec.UNSET
         if counted.objectives is None
-        else [_redact_objective(visibility, each) for each in counted.objectives],
+        else [_redact_objective(visibility, objective) for objective in counted.objectives],
     )
 
 
@@ -356,7 +362,9 @@ def redact_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefu
     """Return the refusal of a binding, without names of hidden pods."""
     if visibility is None:
         return error
-    reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
+    reasons = {
+        plugin: [_hedged(reason) for reason in texts] for plugin, texts in error.reasons.items()
+    }
     return BindingRefused(_redact_reason(visibility, error.detail), reasons)
 
 
@@ -384,9 +392,11 @@ def _redact_settings(visibility: Visibility, body: bytes) -> bytes:
 def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
     status = pod.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
-    found = conditions if isinstance(conditions, list) else []
+    entries = conditions if isinstance(conditions, list) else []
     return [
-        each for each in found if isinstance(each, dict) and isinstance(each.get("message"), str)
+        condition
+        for condition in entries
+        if isinstance(condition, dict) and isinstance(condition.get("message"), str)
     ]
 
 
@@ -423,13 +433,14 @@ def _redact_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal
     if not isinstance(proposal.candidates, dict):
         return seen
     candidates = {
-        name: _seen_victims(visibility, each) for name, each in proposal.candidates.items()
+        name: _seen_victims(visibility, candidate)
+        for name, candidate in proposal.candidates.items()
     }
     return replace(seen, candidates=candidates)
 
 
 def _seen_victims(visibility: frozenset[str], proposed: V) -> V:
-    shown = [each for each in proposed.victims if each.namespace in visibility]
+    shown = [victim for victim in proposed.victims if victim.namespace in visibility]
     others = len(proposed.victims) - len(shown)
     return replace(proposed, victims=shown, other_victims=others) if others else proposed
 
@@ -445,7 +456,9 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
                 explanation,
                 bindings=_redact_bindings(explanation.bindings),
                 filters={
-                    plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
+                    plugin: {
+                        node: [_hedged(reason) for reason in texts] for node, texts in nodes.items()
+                    }
                     for plugin, nodes in explanation.filters.items()
                 },
                 message=explanation.message and _redact_reason(visibility, explanation.message),
@@ -484,7 +497,7 @@ def _redact_exemptions(
     """Return the exemptions of the pod itself and those of visible pods."""
     if listed is msgspec.UNSET:
         return listed
-    shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
+    shown = [exemption for exemption in listed if exemption.owner_namespace in (None, *visibility)]
     return shown or msgspec.UNSET
 
 
@@ -494,11 +507,11 @@ def _redact_culprits(
     """Return the culprits; hidden pods are only counted."""
     if culprits is msgspec.UNSET:
         return culprits
-    return [_seen_culprit(visibility, each) for each in culprits]
+    return [_seen_culprit(visibility, culprit) for culprit in culprits]
 
 
 def _seen_culprit(visibility: frozenset[str], culprit: Culprit) -> Culprit:
-    shown = [each for each in culprit.pods if each.namespace in visibility]
+    shown = [pod for pod in culprit.pods if pod.namespace in visibility]
     others = culprit.other_pods + len(culprit.pods) - len(shown)
     return replace(culprit, reason=_hedged(culprit.reason), pods=shown, other_pods=others)
 

@@ -78,18 +78,18 @@ class Refusals:
             await self._flush()
 
     async def _flush(self) -> None:
-        told, others = self._told, self._others
+        refusals, others = self._told, self._others
         self._told, self._others = [], Counter()
         counted = [
             AuditEntry(caller=AuditedCaller(""), cluster="", status=status, requests=requests)
             for status, requests in sorted(others.items())
         ]
-        if not told and not counted:
+        if not refusals and not counted:
             return
         try:
-            await self._audit.add_refusals([*told, *counted])
+            await self._audit.add_refusals([*refusals, *counted])
         except StorageUnavailable:
-            refused = sum(each.requests for each in told) + others.total()
+            refused = sum(entry.requests for entry in refusals) + others.total()
             _log.warning("%d refusals are not in the audit.", refused)
 
     async def close(self) -> None:

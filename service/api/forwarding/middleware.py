@@ -89,7 +89,7 @@ class ForwardingMiddleware:
     ) -> ForwardedAnswer:
         body = await self._bodies.read(ApiRequest(scope, receive))
         if any(name == b"content-encoding" for name, _ in scope["headers"]):
-            scope["headers"] = [each for each in scope["headers"] if each[0] not in _OF_PACKED]
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _OF_PACKED]
             if len(body) > HANDED_BYTES_MAX:
                 return await _here(app, scope, body, client.left)
         context = context_of(scope)
@@ -98,7 +98,7 @@ class ForwardingMiddleware:
             path=scope["path"],
             raw_path=scope.get("raw_path") or b"",
             query=scope["query_string"],
-            headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
+            headers=[pair for pair in scope["headers"] if pair[0] not in _SECRETS],
             body=body,
             principal=context.principal,
             address=context.address,
@@ -278,7 +278,8 @@ def _needs_replica(operation: Operation, scope: HTTPScope) -> bool:
     if operation.decided or not operation.decided_with:
         return operation.decided
     given = {
-        each.partition(b"=")[0].decode("latin-1") for each in scope["query_string"].split(b"&")
+        parameter.partition(b"=")[0].decode("latin-1")
+        for parameter in scope["query_string"].split(b"&")
     }
     return any(names <= given for names in operation.decided_with)
 

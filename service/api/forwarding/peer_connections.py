@@ -290,8 +290,8 @@ def certificates_of(settings: Settings) -> Certificates | None:
             ssl.create_default_context(purpose, cafile=settings.peer_authorities)
             for purpose in (ssl.Purpose.CLIENT_AUTH, ssl.Purpose.SERVER_AUTH)
         )
-        for each in (listening, connecting):
-            each.load_cert_chain(settings.peer_certificate, settings.peer_key)
+        for context in (listening, connecting):
+            context.load_cert_chain(settings.peer_certificate, settings.peer_key)
     except (OSError, ValueError) as error:  # an SSLError is an OSError, too
         raise InvalidSettings(
             f"MOORAGE_PEER_CERTIFICATE, MOORAGE_PEER_KEY or MOORAGE_PEER_AUTHORITIES: {error}."

@@ -207,8 +207,8 @@ class Listener:
         except (OSError, EOFError, msgspec.MsgspecError):
             pass  # requests under way continue, but long decisions end: their clients are gone
         finally:
-            for each in left.values():
-                each.set()
+            for event in left.values():
+                event.set()
             self.connections.discard(writer)
             writer.close()
 
@@ -507,18 +507,18 @@ class _Peer:
                 self._unanswered = 0
                 continue
             if self.is_unresponsive:
-                self._give_up(each for each in self._waiting.values() if each.may_repeat)
+                self._give_up(waiter for waiter in self._waiting.values() if waiter.may_repeat)
             with suppress(OSError):
-                for number, each in self._waiting.items():
-                    if each.has_just_left():
+                for number, waiter in self._waiting.items():
+                    if waiter.has_just_left():
                         _write(writer, _Left(number))
                 _write(writer, _Ping())
             self._unanswered += 1
 
     def _give_up(self, waiting: Iterable[_Waiting]) -> None:
-        for each in waiting:
-            if not each.answer.done():
-                each.answer.set_exception(AnswerLost())
+        for waiter in waiting:
+            if not waiter.answer.done():
+                waiter.answer.set_exception(AnswerLost())
 
 
 async def _wait_for(event: asyncio.Event) -> None:

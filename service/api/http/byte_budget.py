@@ -38,8 +38,8 @@ class Budget:
         self.in_flight += count
 
     def _make_room(self, reservation: "ByteReservation", count: int) -> None:
-        others = (each for each in self._waited_for if each is not reservation)
-        largest = max(others, key=lambda each: each.held, default=reservation)
+        others = (other for other in self._waited_for if other is not reservation)
+        largest = max(others, key=lambda other: other.held, default=reservation)
         if largest.held <= reservation.held + count:
             raise TooManyBytes(
                 f"The server holds {self.in_flight} bytes of requests and answers, and has no room for {count} more: the"
@@ -199,7 +199,7 @@ class ArrivingBody:
             if self._unpacker is None:
                 pieces.append(piece)
             else:
-                pieces += [each async for each in self._unpack(self._unpacker, piece)]
+                pieces += [part async for part in self._unpack(self._unpacker, piece)]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
@@ -216,8 +216,8 @@ class ArrivingBody:
             message = await (self._within(left) if waits is None else self._patiently(left, waits))
             piece = self._take(message)
             if self._unpacker is not None:
-                async for each in self._unpack(self._unpacker, piece):
-                    yield each
+                async for part in self._unpack(self._unpacker, piece):
+                    yield part
             elif piece:
                 yield piece
 

@@ -67,8 +67,8 @@ _SHARED = ("metadata.name", "metadata.namespace")
 
 FIELDS: Mapping[str, Field] = {
     **{
-        name: Field(each.of_json, each.kinds | _OF_EVENTS if name in _SHARED else each.kinds)
-        for name, each in OBJECT_FIELDS.items()
+        name: Field(field.of_json, field.kinds | _OF_EVENTS if name in _SHARED else field.kinds)
+        for name, field in OBJECT_FIELDS.items()
     },
     "involvedObject.kind": Field(attrgetter("involved_object.kind"), _OF_EVENTS),
     "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _OF_EVENTS),
@@ -103,7 +103,10 @@ def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool]
         return None
     decoder: msgspec.json.Decoder[Any] = _listed_event if kind == _EVENT else _listed
     selector = wanted.labels
-    fields = [(FIELDS[each.field].read, each.value, each.wanted) for each in wanted.fields]
+    fields = [
+        (FIELDS[requirement.field].read, requirement.value, requirement.wanted)
+        for requirement in wanted.fields
+    ]
 
     def passes(body: bytes) -> bool:
         listed = decoder.decode(body)
@@ -165,7 +168,7 @@ def _field_requirement(part: str, kinds: Collection[str], text: str) -> FieldReq
         raise wrong_parameter("fieldSelector", "cannot be read as a field selector", text)
     field = FIELDS.get(match[1])
     if field is None or not field.kinds.issuperset(kinds):
-        known = [name for name, each in FIELDS.items() if each.kinds.issuperset(kinds)]
+        known = [name for name, candidate in FIELDS.items() if candidate.kinds.issuperset(kinds)]
         message = f"knows only {', '.join(known)} here" if known else _KINDS_WANTED
         raise wrong_parameter("fieldSelector", message, text)
     return FieldRequirement(match[1], match[3], match[2] != "!=")

@@ -83,7 +83,7 @@ def _hash(request: ApiRequest, body: bytes) -> bytes:
         principal.name if principal is not None else "",
     )
     hashed = sha256()
-    for part in (*(each.encode() for each in texts), scope["query_string"], body):
+    for part in (*(text.encode() for text in texts), scope["query_string"], body):
         hashed.update(len(part).to_bytes(8, "big"))
         hashed.update(part)
     return hashed.digest()

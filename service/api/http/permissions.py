@@ -143,9 +143,9 @@ def check_access(access: Access, principal: Principal | None, path: Mapping[str,
         verbs.append(access.or_verb)
     cluster, namespace = path.get("cluster"), path.get("namespace")
     if cluster is None or (namespace is None and isinstance(access, Namespaced)):
-        held = [each for each in verbs if principal.may_somewhere(each, cluster)]
+        held = [verb for verb in verbs if principal.may_somewhere(verb, cluster)]
     else:
-        held = [each for each in verbs if principal.may(each, cluster, namespace)]
+        held = [verb for verb in verbs if principal.may(verb, cluster, namespace)]
     if not held:
         raise Forbidden(_told(principal, verbs, cluster, namespace))
 

@@ -46,8 +46,8 @@ def prefers_minimal(request: ApiRequest) -> bool:
 
 def _asks(header: bytes) -> bool:
     """Return whether one `Prefer` header, a list with parameters, asks for minimal answers."""
-    for each in header.decode("latin-1").lower().split(","):
-        name, _, value = each.partition(";")[0].partition("=")
+    for item in header.decode("latin-1").lower().split(","):
+        name, _, value = item.partition(";")[0].partition("=")
         if (name.strip(), value.strip().strip('"')) == ("return", "minimal"):
             return True
     return False
@@ -60,7 +60,7 @@ def minimal_object(body: bytes) -> bytes:
 
 def minimal_results(results: Sequence[R]) -> list[R]:
     """Drop plain successes from the results."""
-    return [each for each in results if each.result not in _DONE or _tells_more(each)]
+    return [result for result in results if result.result not in _DONE or _tells_more(result)]
 
 
 def _tells_more(result: LineResult | DeletionResult) -> bool:

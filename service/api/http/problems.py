@@ -537,8 +537,8 @@ def _family(error: MoorageError) -> list[str]:
 
 
 def _field_problems(error: MoorageError) -> list[FieldError] | None:
-    told = (InvalidManifest, MalformedRequest, BindingViolated, FieldManagerConflict)
-    if not isinstance(error, told) or not error.errors:
+    kinds = (InvalidManifest, MalformedRequest, BindingViolated, FieldManagerConflict)
+    if not isinstance(error, kinds) or not error.errors:
         return None
     return list(error.errors[:FIELD_PROBLEMS_MAX])
 

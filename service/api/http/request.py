@@ -143,10 +143,10 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
     """
     if value.strip() == "*":
         return ("*",)
-    found = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
-    if not all(found):
+    matches = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
+    if not all(matches):
         raise MalformedRequest(f"{header} has to be `*` or a list of quoted entity tags.")
-    strong = (match for match in found if match and (weak or not match[1]))
+    strong = (match for match in matches if match and (weak or not match[1]))
     return tuple(match[2] for match in strong if match[2] != "*")
 
 

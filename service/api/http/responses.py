@@ -45,15 +45,16 @@ def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
 
 def warning_header(warnings: Warnings) -> str | None:
     """Return the `Warning` header in Kubernetes' format, or None without warnings."""
-    told, length = list[str](), 0
-    for each in warnings or ():
-        text = _UNQUOTABLE.sub("?", f"{each.field} {each.message}".strip())[:WARNING_LENGTH_MAX]
+    values, length = list[str](), 0
+    for warning in warnings or ():
+        message = f"{warning.field} {warning.message}".strip()
+        text = _UNQUOTABLE.sub("?", message)[:WARNING_LENGTH_MAX]
         written = f'299 - "{text}"'
         length += len(written) + 2
         if length > WARNINGS_LENGTH_MAX:
             break
-        told.append(written)
-    return ", ".join(told) or None
+        values.append(written)
+    return ", ".join(values) or None
 
 
 def with_warnings(body: bytes, warnings: Warnings) -> bytes:

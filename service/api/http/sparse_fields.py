@@ -111,10 +111,10 @@ def _refuse_unknown(path: str, name: str, known: Iterable[str], *, may_have_more
 
     If `may_have_more` is set, only names that differ from a known one in case are refused.
     """
-    near = [each for each in known if each.lower() == name.lower()]
+    near = [candidate for candidate in known if candidate.lower() == name.lower()]
     if may_have_more and not near:
         return
-    hint = f"it is {near[0]}" if near else f"there are {', '.join(each for each in known)}"
+    hint = f"it is {near[0]}" if near else f"there are {', '.join(known)}"
     raise wrong_parameter(PARAMETER, f"names what no such object has ({hint})", path)
 
 
@@ -124,7 +124,7 @@ def _known(shown: Any) -> Mapping[str, Any]:
     if declared is None:
         return {}
     fields = msgspec.structs.fields(declared)
-    return {each.encode_name: each.type for each in fields if each.encode_name != WARNINGS}
+    return {field.encode_name: field.type for field in fields if field.encode_name != WARNINGS}
 
 
 def _is_strict(shown: Any) -> bool:
@@ -139,7 +139,7 @@ def _struct_of(shown: Any) -> type[msgspec.Struct] | None:
     if origin is Annotated:
         return _struct_of(arguments[0])
     if origin in (Union, UnionType, list, tuple):
-        return next((found for each in arguments if (found := _struct_of(each))), None)
+        return next((struct for argument in arguments if (struct := _struct_of(argument))), None)
     return None
 
 

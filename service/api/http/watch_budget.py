@@ -55,7 +55,7 @@ class WatchShare:
     @property
     def waiting(self) -> int:
         """The number of watches that are waiting for room."""
-        return sum(not each.turn.done() for each in self.line)
+        return sum(not watch.turn.done() for watch in self.line)
 
     def has_room(self, holder: Holder, count: int, own: int) -> bool:
         """Return whether a watch that holds `own` bytes may hold `count` more now.
@@ -67,9 +67,9 @@ class WatchShare:
             return False
         ahead = _Ahead()
         if count > PIECE_BYTES:
-            for each in self.line:
-                if not each.turn.done():
-                    self._admits(each.wish, ahead)
+            for watch in self.line:
+                if not watch.turn.done():
+                    self._admits(watch.wish, ahead)
         return self._admits(wish, ahead)
 
     def _admits(self, wish: "_Wish", ahead: "_Ahead") -> bool:
@@ -142,13 +142,13 @@ class WatchShare:
     def let_in(self) -> None:
         """Admit the waiting watches that fit now, in order."""
         ahead = _Ahead()
-        for each in list(self.line):
-            if each.turn.done():
-                self.line.remove(each)
-            elif self._admits(each.wish, ahead):
-                self.line.remove(each)
-                self.take(each.wish.holder, each.wish.size)
-                each.turn.set_result(None)
+        for watch in list(self.line):
+            if watch.turn.done():
+                self.line.remove(watch)
+            elif self._admits(watch.wish, ahead):
+                self.line.remove(watch)
+                self.take(watch.wish.holder, watch.wish.size)
+                watch.turn.set_result(None)
 
 
 class _Wish(NamedTuple):

@@ -169,7 +169,7 @@ class Edge:
         return (
             names.count(b"host") == 1
             and headers[names.index(b"host")][1] in self._guard.browsers.own_hosts
-            and not any(each in names for each in BROWSERS_OWN)
+            and not any(name in names for name in BROWSERS_OWN)
         )
 
 
@@ -202,7 +202,7 @@ def _check_path(path: str, raw_path: bytes) -> None:
 def _log_access(scope: HTTPScope, context: RequestContext, status: int, seconds: float) -> None:
     caller = context.audited_caller()
     path = scope.get("raw_path") or scope["path"].encode()
-    told = {
+    fields = {
         "method": scope["method"],
         "path": path[:LOGGED_PATH_MAX].decode("ascii", "backslashreplace"),
         "status": status,
@@ -211,7 +211,7 @@ def _log_access(scope: HTTPScope, context: RequestContext, status: int, seconds:
         "principal": caller.principal,
         "address": caller.address,
     }
-    _access_log.info("Answered.", extra=told)
+    _access_log.info("Answered.", extra=fields)
 
 
 async def _refuse(send: Send, context: RequestContext, error: MoorageError) -> None:

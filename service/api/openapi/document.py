@@ -57,7 +57,7 @@ _TAGS = {
     "bulk": "Many objects at once, in and out.",
     "access": "Who may make requests, and which.",
     "server": "The server itself.",
-    **{each.plural: each.description for each in DECLARED_KINDS.values()},
+    **{kind.plural: kind.description for kind in DECLARED_KINDS.values()},
 }
 
 _INFO = {
@@ -294,4 +294,4 @@ def _components(operations: Sequence[Operation]) -> Document:
 
 def _told(operations: Sequence[Operation]) -> Sequence[str]:
     """Return the codes of all problems that at least one operation can answer with."""
-    return sorted({code for each in operations for code in _codes(each, in_cluster=True)})
+    return sorted({code for operation in operations for code in _codes(operation, in_cluster=True)})

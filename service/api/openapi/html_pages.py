@@ -136,9 +136,9 @@ def _body(body: Document) -> str:
         shown.append(f"<p><code>{media_type}</code> {_type(content['schema'])}</p>")
         if "example" in content:
             shown.append(f"<pre>{escape(_json(content['example']))}</pre>")
-        for name, each in content.get("examples", {}).items():
-            if "value" in each:
-                shown.append(f"<p>{escape(name)}:</p><pre>{escape(_json(each['value']))}</pre>")
+        for name, example in content.get("examples", {}).items():
+            if "value" in example:
+                shown.append(f"<p>{escape(name)}:</p><pre>{escape(_json(example['value']))}</pre>")
     return "".join(shown)
 
 

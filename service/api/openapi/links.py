@@ -11,7 +11,9 @@ def link_operations(paths: Mapping[str, Document]) -> Document:
     links: Document = {}
     for path, methods in paths.items():
         if "put" in methods:
-            following = {each["operationId"]: each for each in _following(paths, path)}
+            following = {
+                operation["operationId"]: operation for operation in _following(paths, path)
+            }
             links |= {name: _link(name, path) for name in following}
             references = {name: {"$ref": f"#/components/links/{name}"} for name in following}
             for status in {"200", "201"} & methods["put"]["responses"].keys():

@@ -57,7 +57,7 @@ def example_of(code: str) -> object:
         detail=f"{kind.meaning.partition('. ')[0].removesuffix('.')}.",
         instance=_asked(code),
         errors=[*_ERRORS[code]] if code in _ERRORS else None,
-        reasons={name: [*told] for name, told in _REASONS[code].items()}
+        reasons={name: [*texts] for name, texts in _REASONS[code].items()}
         if code in _REASONS
         else None,
     )

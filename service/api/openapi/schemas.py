@@ -162,18 +162,18 @@ def _tell_default(described: Document) -> None:
 @cache
 def _field_docstrings(cls: type) -> dict[str, str]:
     """Return the docstrings below the fields of a class and of its base structs."""
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
-            found |= _docstrings_below(base)
-    return found
+            docstrings |= _docstrings_below(base)
+    return docstrings
 
 
 @cache
 def _classes_in(module: str) -> dict[str, ast.ClassDef]:
     """Return the classes in a module's source, excluding those made by `msgspec.defstruct`."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _docstrings_below(cls: type) -> dict[str, str]:
@@ -193,19 +193,19 @@ def _docstrings_below(cls: type) -> dict[str, str]:
 
 def structs_in(types: Sequence[Any]) -> list[type[msgspec.Struct]]:
     """Return all struct classes that these types contain."""
-    found: dict[type[msgspec.Struct], None] = {}
+    structs: dict[type[msgspec.Struct], None] = {}
     for info in msgspec.inspect.multi_type_info(types):
-        _collect(info, found)
-    return list(found)
+        _collect(info, structs)
+    return list(structs)
 
 
-def _collect(info: Any, found: dict[type[msgspec.Struct], None]) -> None:
+def _collect(info: Any, structs: dict[type[msgspec.Struct], None]) -> None:
     if isinstance(info, msgspec.inspect.StructType):
-        if info.cls in found:
+        if info.cls in structs:
             return
-        found[info.cls] = None
+        structs[info.cls] = None
     for part in _parts(info):
-        _collect(part, found)
+        _collect(part, structs)
 
 
 def _parts(info: Any) -> Iterable[Any]:

@@ -33,25 +33,25 @@ class ComputedReads:
         stored = await self._reads.get_object(cluster, kind, "", "", at_least=wanted.at_least)
         intent = ReadComputed(kind=kind, namespace=wanted.namespace)
         page = await self._read(cluster, intent, stored.head)
-        found = [
+        rows = [
             row
             for row in page.rows
             if not wanted.node_name
             and (wanted.after is None or (row.namespace, row.name) > wanted.after)
         ]
-        wanted.hold(sum(len(row.body) for row in found))
+        wanted.hold(sum(len(row.body) for row in rows))
         while True:
-            batch = first_rows(found, wanted.rows)
+            batch = first_rows(rows, wanted.rows)
             yield ObjectPage(head=page.head, rows=batch)
-            found = found[len(batch) :]
-            if not found:
+            rows = rows[len(batch) :]
+            if not rows:
                 return
 
     async def _read(self, cluster: str, intent: ReadComputed, head: Head) -> ObjectPage:
         answer = await self._scheduler.submit(cluster, intent)
         return ObjectPage(
             head=replace(head, revision=answer.revision),
-            rows=[_row(intent.kind, each) for each in answer.objects],
+            rows=[_row(intent.kind, item) for item in answer.objects],
         )
 
 

@@ -39,7 +39,7 @@ def _row(row: EventRow) -> ObjectRow:
     """Return the event as an object whose body is a `wire.Event`."""
     event = row.event
     about = {"apiVersion": "v1", "kind": "Pod", "namespace": event.namespace, "name": event.pod}
-    told = {
+    fields = {
         "apiVersion": "v1",
         "kind": EVENT_KIND,
         "metadata": {
@@ -62,5 +62,5 @@ def _row(row: EventRow) -> ObjectRow:
         name=row.name,
         uid="",
         revision=event.revision,
-        body=msgspec.json.encode(told),
+        body=msgspec.json.encode(fields),
     )

@@ -33,15 +33,15 @@ class Exports:
         """
         cluster_id, head = await self._reads.position(cluster)
         loop = await self._scheduler.loop_here(cluster, cluster_id)
-        found = None if loop is None else await loop.snapshot(head)
-        return None if found is None else (found[0], self._batches(found[1], wants))
+        snapshot = None if loop is None else await loop.snapshot(head)
+        return None if snapshot is None else (snapshot[0], self._batches(snapshot[1], wants))
 
     async def _batches(
         self, objects: Mapping[str, Sequence[Stored]], wants: Wants
     ) -> AsyncIterator[list[ObjectRow]]:
         for kind in sorted(objects):
             async with self._turns:
-                runs = await sorted_runs(objects[kind], lambda each: wants(_key(each)))
+                runs = await sorted_runs(objects[kind], lambda stored: wants(_key(stored)))
             async for rows in batches_of(runs, BATCH_ROWS):
                 yield rows
 

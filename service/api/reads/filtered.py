@@ -50,17 +50,17 @@ class FilteredReads:
         """Yield the objects that pass, in batches; from the replica, all at one revision."""
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
         loop = await self._scheduler.loop_here(cluster, cluster_id)
-        found = None
+        committed = None
         if loop is not None:
-            found = await loop.committed(head, kind, self._filter, wanted.namespace)
-        if found is None:
+            committed = await loop.committed(head, kind, self._filter, wanted.namespace)
+        if committed is None:
             async for page in self._reads.batches(cluster, kind, wanted):
                 yield ObjectPage(page.head, [row for row in page.rows if self._passes(row.body)])
             return
-        head, candidates = found
+        head, candidates = committed
         async with self._turns:
             runs = await sorted_runs(candidates, lambda stored: self._is_wanted(stored, wanted))
-        del candidates, found
+        del candidates, committed
         async for rows in batches_of(runs, wanted.rows):
             yield ObjectPage(head, rows)
 

@@ -157,11 +157,11 @@ class PastReads:
 
     async def _too_old(self, cluster_id: int, selection: PastSelection, revision: int) -> Compacted:
         async with self._turn():
-            told = await self._reads.store.history.readable(
+            history = await self._reads.store.history.readable(
                 cluster_id, selection, changes_max=self._changes_max
             )
         assert selection.kind is not None
-        oldest = told.oldest_of(selection.kind)
+        oldest = history.oldest_of(selection.kind)
         return Compacted(
             f"The log no longer tells what was at revision {revision}: the oldest revision that can be read here "
             f"is {oldest}."
@@ -205,9 +205,9 @@ async def _passing(rows: list[ObjectRow], passes: Passes) -> list[ObjectRow]:
     """Return the rows that pass the filter, yielding to other tasks in between."""
     if passes is None:
         return rows
-    found, pause = list[ObjectRow](), Pause(SLICE_SECONDS)
+    selected, pause = list[ObjectRow](), Pause(SLICE_SECONDS)
     for row in rows:
         if passes(row.body):
-            found.append(row)
+            selected.append(row)
         await pause.after_some()
-    return found
+    return selected

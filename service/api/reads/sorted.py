@@ -79,35 +79,37 @@ class SortedReads:
         else from `batches`; at most two pages' worth of objects is held.
         """
         first: Head | None = None
-        found = list[Placed]()
+        placed = list[Placed]()
         for part in parts:
-            told = await self._in_memory(cluster, kind, part, after, limit + 1) if present else None
-            if told is None:
-                told = await self._in_batches(batches(part), after, limit + 1)
-            first = first or told[0]
-            found += told[1]
+            result = (
+                await self._in_memory(cluster, kind, part, after, limit + 1) if present else None
+            )
+            if result is None:
+                result = await self._in_batches(batches(part), after, limit + 1)
+            first = first or result[0]
+            placed += result[1]
         assert first is not None
-        found.sort(key=itemgetter(0), reverse=self._order.descending)
-        return SortedPage(first, found[:limit], len(found) > limit)
+        placed.sort(key=itemgetter(0), reverse=self._order.descending)
+        return SortedPage(first, placed[:limit], len(placed) > limit)
 
     async def _in_memory(
         self, cluster: str, kind: str, part: Wanted, after: OrderKey | None, limit: int
     ) -> tuple[Head, list[Placed]] | None:
         cluster_id, head = await self._reads.position(cluster, at_least=part.at_least)
         loop = await self._scheduler.loop_here(cluster, cluster_id)
-        told = None
+        snapshot = None
         if loop is not None:
-            told = await loop.committed(head, kind, self._filter, part.namespace)
-        if told is None:
+            snapshot = await loop.committed(head, kind, self._filter, part.namespace)
+        if snapshot is None:
             return None
         async with self._turns:
-            behind = await self._behind(told[1], part, after, limit)
+            behind = await self._behind(snapshot[1], part, after, limit)
         placed = list[Placed]()
         for number, (key, stored) in enumerate(behind, start=1):
             placed.append((key, row_of(stored)))
             if number % _ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return told[0], placed
+        return snapshot[0], placed
 
     async def _behind(
         self, candidates: Sequence[Stored], part: Wanted, after: OrderKey | None, limit: int
@@ -172,8 +174,8 @@ class First(Generic[T]):
 
     def in_order(self) -> list[tuple[OrderKey, T]]:
         """Return the first objects, in order."""
-        found = sorted(self._found, key=itemgetter(0), reverse=self._order.descending)
-        return found[: self._limit]
+        ordered = sorted(self._found, key=itemgetter(0), reverse=self._order.descending)
+        return ordered[: self._limit]
 
 
 def _pause() -> Pause:

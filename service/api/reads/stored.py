@@ -88,12 +88,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
         """Return the rows that can be read."""
-        found = [row for row in rows if is_readable(row)]
-        if len(found) < len(rows):
+        kept = [row for row in rows if is_readable(row)]
+        if len(kept) < len(rows):
             for row in rows:
                 if not is_readable(row):
                     self.leave_out(row)
-        return found
+        return kept
 
 
 _read_listed = msgspec.json.Decoder(Listed).decode

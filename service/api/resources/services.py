@@ -24,7 +24,7 @@ _COMPUTED = frozenset(
     (
         QuotaManifest.kind,
         PodGroupManifest.kind,
-        *(each.kind for each in DECLARED_KINDS.values() if each.computed),
+        *(declared.kind for declared in DECLARED_KINDS.values() if declared.computed),
     )
 )
 """The kinds whose `status` is computed for each answer."""

@@ -83,8 +83,8 @@ def _add_origin(_logger: object, _method: str, event: EventDict) -> EventDict:
     kind = "server" if multiprocessing.parent_process() is None else "worker"
     event["logger"], event["process"] = record.name, f"{kind}[{record.process}]"
     request = current_request()
-    found = {"cluster": CLUSTER.get(), **(request.log_fields() if request else {})}
-    for name, value in found.items():
+    origin = {"cluster": CLUSTER.get(), **(request.log_fields() if request else {})}
+    for name, value in origin.items():
         if value:
             event.setdefault(name, value)
     return event
@@ -119,7 +119,7 @@ def _on_one_line(message: object) -> str:
     """Escape unprintable characters, except the line ends of a message of several lines."""
     text = str(message)
     lines = text.splitlines() if "\n" in text else [text]
-    return "\n  ".join(each if each.isprintable() else repr(each)[1:-1] for each in lines)
+    return "\n  ".join(line if line.isprintable() else repr(line)[1:-1] for line in lines)
 
 
 def _quoted(value: object) -> str:

@@ -90,8 +90,8 @@ class Metrics:
         WorkerStarts(registry)
         self._process = ProcessMetrics(registry, version=version, engine=engine)
         self._begin_series()
-        for each in limits:
-            self._limits.labels(each.setting, each.scope).set(each.value)
+        for limit in limits:
+            self._limits.labels(limit.setting, limit.scope).set(limit.value)
 
     def _begin_series(self) -> None:
         """Start all counter series at 0: a series that starts with its first event has no rate."""
@@ -319,13 +319,15 @@ class Metrics:
 
     def executed(self, executions: Sequence[Execution]) -> None:
         """Observe the times that plugins took for one pod."""
-        for each in executions:
-            series = self._plugins.labels(each.plugin, each.extension_point, each.status)
-            series.observe(each.seconds)
+        for execution in executions:
+            series = self._plugins.labels(
+                execution.plugin, execution.extension_point, execution.status
+            )
+            series.observe(execution.seconds)
 
     def warned(self, warnings: Sequence[FieldWarning] | UnsetType) -> None:
-        for each in warnings or ():
-            self._warnings.labels(each.code).inc()
+        for warning in warnings or ():
+            self._warnings.labels(warning.code).inc()
 
     def evicted(self, rule: str) -> None:
         """Count a pod that was marked for eviction."""

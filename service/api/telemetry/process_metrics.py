@@ -116,14 +116,14 @@ class ProcessMetrics:
 
     def _look(self) -> None:
         """Copy process statistics from the kernel; do nothing where it provides none."""
-        found = {
+        values = {
             sample.name: sample.value
             for metric in self._collector.collect()
             for sample in metric.samples
         }
         for name, gauge in self._gauges.items():
-            if name in found:
-                gauge.set(found[name])
-        cpu = found.get("process_cpu_seconds_total", self._cpu_told)
+            if name in values:
+                gauge.set(values[name])
+        cpu = values.get("process_cpu_seconds_total", self._cpu_told)
         self._cpu.inc(max(0.0, cpu - self._cpu_told))
         self._cpu_told = cpu

@@ -97,10 +97,10 @@ class Spans(Tracer):
         )
         own = self._trace.set_span_in_context(span, parent)
         self._context.attach(own)
-        told: dict[str, str] = {}
-        self._propagate.inject(told, own)
-        kept = [each for each in scope["headers"] if each[0] not in _OWN_HEADERS]
-        added = [(name.encode(), value.encode()) for name, value in told.items()]
+        carrier: dict[str, str] = {}
+        self._propagate.inject(carrier, own)
+        kept = [header for header in scope["headers"] if header[0] not in _OWN_HEADERS]
+        added = [(name.encode(), value.encode()) for name, value in carrier.items()]
         cast("dict[str, object]", scope)["headers"] = [*kept, *added]
         return EdgeSpan(span, self._trace.format_trace_id(span.get_span_context().trace_id))
 

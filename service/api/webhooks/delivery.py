@@ -129,7 +129,7 @@ class Deliveries:
 
     async def _attend(self, claim: WebhookRow, asked: float) -> None:
         """Deliver one message; raise nothing but CancelledError."""
-        told = {"webhook": claim.name, "cluster_id": claim.cluster_id}
+        log_fields = {"webhook": claim.name, "cluster_id": claim.cluster_id}
         try:
             seconds = await self._deliver(claim, asked)
             if seconds is not None:
@@ -138,19 +138,20 @@ class Deliveries:
             await self._release(claim)
             raise
         except WebhookGone:
-            _log.debug("The webhook is another one now.", extra=told)
+            _log.debug("The webhook is another one now.", extra=log_fields)
             await self._release(claim)
             self._again.set()
         except _TooLate:
             # Not retried at once: the store would hardly be faster, and others wait for it.
             _log.info(
-                "Nothing was sent: the store took too long for webhook_margin_seconds.", extra=told
+                "Nothing was sent: the store took too long for webhook_margin_seconds.",
+                extra=log_fields,
             )
             await self._release(claim)
         except MoorageError:
-            _log.debug("A delivery was broken off.", extra=told, exc_info=True)
+            _log.debug("A delivery was broken off.", extra=log_fields, exc_info=True)
         except Exception:  # noqa: BLE001 - the other webhooks continue
-            _log.exception("A delivery failed; it will be tried again.", extra=told)
+            _log.exception("A delivery failed; it will be tried again.", extra=log_fields)
 
     async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
         """Deliver the next message; return the seconds until the next one, or None on failure."""

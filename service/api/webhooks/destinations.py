@@ -57,11 +57,11 @@ async def checked_address(url: str, networks: Iterable[IPNetwork]) -> str:
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise AddressRefused("The host has no address.") from None
-    texts = [str(each[4][0]).partition("%")[0] for each in found]
-    if not texts or not all(is_allowed(ip_address(each), networks) for each in texts):
+    texts = [str(info[4][0]).partition("%")[0] for info in infos]
+    if not texts or not all(is_allowed(ip_address(text), networks) for text in texts):
         raise AddressRefused(
             "The host has an address that is not public, and MOORAGE_WEBHOOK_NETWORKS does not allow it."
         )

@@ -124,4 +124,4 @@ def _lost(change: Change, page: LogPage) -> Batch:
 
 def _at(page: LogPage, revision: int) -> datetime:
     """Return when a revision was committed."""
-    return next((each.at for each in page.commits if each.last >= revision), page.head.at)
+    return next((commit.at for commit in page.commits if commit.last >= revision), page.head.at)

@@ -140,7 +140,7 @@ class Sender:
         now = self._now()
         text = body.decode()
         keys = row.secrets(now)
-        signatures = [Webhook(each).sign(identifier, now, text) for each in keys]
+        signatures = [Webhook(key).sign(identifier, now, text) for key in keys]
         return {
             "webhook-id": identifier,
             "webhook-timestamp": str(int(now.timestamp())),

@@ -16,7 +16,7 @@ from service.model.log.commit import (
 from service.model.log.pages import PAGE_BYTES_MAX
 from service.store.db.connector import Connection
 from service.store.db.rows import gone, head_of
-from service.store.log.pages import LogRows, build_page
+from service.store.log.paging import LogRows, build_page
 
 # Each table's cluster is named, so that one server can be asked (see `distribution`). With two
 # statements, a compaction in between would leave an unnoticed gap. The page includes the commit

@@ -309,3 +309,29 @@ def test_a_process_whose_parent_died_before_it_could_tie_itself_ends(tie):
         check=True,
     )  # it is read to the end, so until the forked process has ended, too
     assert ended.stdout == ""
+
+
+FORKS = """
+import gc, os
+import service.server.preload
+
+def frozen_by_forking() -> bool:
+    before = gc.get_freeze_count()
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+    return gc.get_freeze_count() > before
+
+print(frozen_by_forking())
+if not (worker := os.fork()):
+    print(frozen_by_forking(), flush=True)
+    os._exit(0)
+os.waitpid(worker, 0)
+"""
+
+
+def test_only_the_fork_server_freezes_its_memory_when_it_forks():
+    ended = subprocess.run(
+        [sys.executable, "-u", "-c", FORKS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["True", "False"]

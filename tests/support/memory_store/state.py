@@ -31,7 +31,7 @@ from service.model.log.events import Event, merged, rows_of
 from service.model.log.lease import LEASE_SECONDS_MAX, HeldLeases, Lease
 from service.model.log.pages import PAGE_BYTES_MAX, ClusterCounts, ClusterRow
 from service.store.audit import AuditPolicy
-from service.store.log.pages import LogRows, build_page
+from service.store.log.paging import LogRows, build_page
 from tests.support.memory_store.chains import AuditChains
 
 ROOT = UUID(int=0)

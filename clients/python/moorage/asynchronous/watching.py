@@ -33,10 +33,10 @@ async def followed(
     since: int | None,
     open_reader: Callable[[], Reader[R]],
 ) -> AsyncGenerator[R]:
-    """Yield what a stream tells without end; one that ends or breaks is taken up where it ended.
+    """Yield the changes of a stream without end; resume where a stream ended or broke.
 
-    Without `since` the first stream begins at the present. A server that is away is waited for as
-    long as the client is patient, each time anew.
+    Without `since`, the first stream begins at the present revision. Each outage of the server may
+    last as long as the client's retries allow.
 
     Raises:
         ExpiredError: the log does not reach back far enough: list again.
@@ -51,9 +51,9 @@ async def followed(
         try:
             async with connection.stream(_since(request, since)) as pieces:
                 async for piece in pieces:
-                    for revision, each in reader.feed(piece):
+                    for revision, change in reader.feed(piece):
                         waited, pause = 0.0, retries.pause_seconds
-                        yield each
+                        yield change
                         since = revision
         except (NoAnswerError, UnavailableError) as error:
             if waited + pause > retries.seconds_max:

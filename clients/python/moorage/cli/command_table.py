@@ -32,7 +32,7 @@ ROOM = f"{__name__.rpartition('.')[0]}.commands"
 def available_commands() -> Iterator[str]:
     """Yield the commands that can be run, in the order of the table."""
     registered = server_commands().names
-    return (each for each in COMMANDS if each not in SERVER_COMMANDS or each in registered)
+    return (name for name in COMMANDS if name not in SERVER_COMMANDS or name in registered)
 
 
 def load_command(name: str) -> Any:

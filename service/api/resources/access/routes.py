@@ -15,14 +15,7 @@ from service.api.auth.authentication import NewToken, new_token
 from service.api.http.body import converted
 from service.api.http.context import ApiRequest
 from service.api.http.dry_run import is_dry
-from service.api.http.operation import (
-    DRY_RUN,
-    JSON,
-    Body,
-    Operation,
-    Parameter,
-    described,
-)
+from service.api.http.operation import DRY_RUN, JSON, Body, Operation, Parameter, described
 from service.api.http.permissions import Admin, Cluster
 from service.api.http.problems import MalformedRequest
 from service.api.http.request import if_match, if_none_match, media_type, query
@@ -132,10 +125,10 @@ _SETTINGS = _body(principal_types.PrincipalSettings, "All grants.", {"grants": _
     ),
 )
 async def get_caller(request: ApiRequest) -> Response[bytes]:
-    """Return the caller, with its grants and groups."""
+    """Return the name, grants, and groups of the caller."""
     query(request)
     caller = request.context.require_principal()
-    grants = [_shown_grant(each) for each in caller.grants]
+    grants = [_shown_grant(grant) for grant in caller.grants]
     return _json({"name": caller.name, "grants": grants, "groups": caller.groups})
 
 
@@ -273,7 +266,7 @@ async def _put(
     dry: bool,
 ) -> tuple[Grant, ...]:
     """Set the grants unless this is a dry run, and return them in stored order."""
-    grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
+    grants = {Grant(grant.role, grant.cluster, grant.namespace) for grant in settings.grants}
     authentication, kept = services.authentication, sorted(grants, key=_place)
     await authentication.store.access.put_principal(
         of.kind,
@@ -503,10 +496,10 @@ def _named(request: ApiRequest) -> str:
     Raises:
         MalformedRequest: a tilde is not part of an escape.
     """
-    told: str = request.path_params["name"]
-    if "~" in _ESCAPES.sub("", told):
+    escaped: str = request.path_params["name"]
+    if "~" in _ESCAPES.sub("", escaped):
         raise MalformedRequest("In a name in the path, `~1` stands for a slash and `~0` for `~`.")
-    return told.replace("~1", "/").replace("~0", "~")
+    return escaped.replace("~1", "/").replace("~0", "~")
 
 
 def _good_name(of: _Collection, name: str, prefix: str) -> str:
@@ -532,12 +525,12 @@ def _require_name(name: str, message: str, holds: bool) -> None:  # noqa: FBT001
 def _shown(row: PrincipalRow, state: AccessState) -> dict[str, object]:
     shown: dict[str, object] = {
         "name": row.name,
-        "grants": [_shown_grant(each) for each in row.grants],
+        "grants": [_shown_grant(grant) for grant in row.grants],
         "createdAt": _time(row.created_at),
     }
     if row.kind == "User":
-        own = [each for each in state.tokens if each.principal == row.name]
-        shown["tokens"] = [_shown_token(each) for each in own]
+        own = [token for token in state.tokens if token.principal == row.name]
+        shown["tokens"] = [_shown_token(token) for token in own]
     return shown
 
 

@@ -31,9 +31,9 @@ from service.api.resources.bulk.ndjson import answer_lines
 from service.api.resources.dispatch import DecidedAnswer, submit_once
 from service.api.resources.objects import types as object_types
 from service.api.resources.objects.authorization import refusal, require_pruning, require_writing
-from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.objects.operations import CLUSTER_PATH
 from service.api.resources.objects.registry import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
+from service.api.resources.objects.unnamed_manifests import GenerateNameParser
 from service.api.resources.services import Services
 from service.model.core.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.core.strict_json import decode_strict
@@ -286,8 +286,8 @@ def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
     fields = entries_of(fields.get("delete", fields))
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    found = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))
-    kind, namespace, name = (text if isinstance(text, str) else None for text in found)
+    values = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))
+    kind, namespace, name = (text if isinstance(text, str) else None for text in values)
     return kind, namespace, name
 
 

@@ -125,14 +125,14 @@ async def export_cluster(request: ApiRequest, services: NamedDependency[Services
 
     cluster = request.path_params["cluster"]
     exports = Exports(services.reads, services.scheduler, services.turns)
-    found = await exports.begin(cluster, wants)
-    if found is None:
+    export = await exports.begin(cluster, wants)
+    if export is None:
         snapshot = await services.reads.load(
             cluster, visibility, lambda: Rows(wants, reservation.hold_in_all)
         )
         require_readable(snapshot.rows)
-        found = snapshot.head, _batches(snapshot.rows)
-    head, batches = found
+        export = snapshot.head, _batches(snapshot.rows)
+    head, batches = export
     reservation.keeps_room = True
     return Streamed(
         _streamed(list_head("List", head.revision, None), visibility, batches),

@@ -71,7 +71,7 @@ def parse_report(line: int, raw: bytes) -> ReportLine:
 def _bad(line: int, error: InvalidManifest, decoded: object) -> ReportLine:
     named = msgspec.convert(decoded, _Named) if isinstance(decoded, dict) else _Named()
     namespace, name = (
-        each if isinstance(each, str) else None for each in (named.namespace, named.name)
+        text if isinstance(text, str) else None for text in (named.namespace, named.name)
     )
     return ReportLine(line=line, report=error, namespace=namespace, name=name)
 

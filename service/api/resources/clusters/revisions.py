@@ -79,15 +79,15 @@ async def get_readable_revisions(
     cluster = request.path_params["cluster"]
     revision = number(query(request), "revision")
     at = None if revision is None else await services.past.committed_at(cluster, revision)
-    told = await services.past.readable(cluster, PastSelection(kind=None))
-    oldest = {each.kind: told.oldest_of(each.kind) for each in RESOURCES}
+    history = await services.past.readable(cluster, PastSelection(kind=None))
+    oldest = {resource.kind: history.oldest_of(resource.kind) for resource in RESOURCES}
     answer = ReadableRevisions(
-        revision=told.head.revision,
-        oldest_revision=max(told.oldest_of(CLUSTER_KIND), *oldest.values()),
+        revision=history.head.revision,
+        oldest_revision=max(history.oldest_of(CLUSTER_KIND), *oldest.values()),
         oldest_by_kind=oldest,
         at=None if at is None else rfc3339(at, "milliseconds"),
     )
-    return encoded_response(answer, told.head.revision)
+    return encoded_response(answer, history.head.revision)
 
 
 REVISION_HANDLERS = (get_readable_revisions,)

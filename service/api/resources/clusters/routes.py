@@ -87,7 +87,7 @@ def _cluster(description: str) -> Body:
 async def list_clusters(
     request: ApiRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
-    """Return all clusters that the caller may read, ordered by name."""
+    """Return the clusters that the caller may read, by name."""
     query(request)
     caller, store = request.context.require_principal(), services.reads.store
     shown = [
@@ -97,8 +97,8 @@ async def list_clusters(
     ]
     seen = await _seen(store, shown)
     encoded = [_encoded_if_readable(row, shown[place][1]) for place, row in enumerate(seen)]
-    body = b",".join(each for each in encoded if each is not None)
-    unreadable = [row.name for row, each in zip(seen, encoded, strict=True) if each is None]
+    body = b",".join(part for part in encoded if part is not None)
+    unreadable = [row.name for row, part in zip(seen, encoded, strict=True) if part is None]
     end = b',"unreadable":%b' % msgspec.json.encode(unreadable) if unreadable else b""
     return Response(b'{"kind":"ClusterList","items":[%b]%b}' % (body, end), media_type=JSON)
 

@@ -111,21 +111,23 @@ def preemption_result(
     remain.
     """
     asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
-    found = {
-        name: each
-        for name, each in answer.nodes.items()
-        if name in asked and (visible is None or each.namespaces <= visible)
+    candidates = {
+        name: victims
+        for name, victims in answer.nodes.items()
+        if name in asked and (visible is None or victims.namespaces <= visible)
     }
     agreed = {
-        name: each for name, each in found.items() if _named_in(asked[name]).issuperset(each.uids)
+        name: victims
+        for name, victims in candidates.items()
+        if _named_in(asked[name]).issuperset(victims.uids)
     }
     return ExtenderPreemptionResult(
         node_name_to_meta_victims={
             name: MetaVictims(
-                pods=[MetaPod(uid=uid) for uid in each.uids],
-                num_pdb_violations=each.budget_violations,
+                pods=[MetaPod(uid=uid) for uid in victims.uids],
+                num_pdb_violations=victims.budget_violations,
             )
-            for name, each in (agreed or found).items()
+            for name, victims in (agreed or candidates).items()
         }
     )
 
@@ -135,9 +137,9 @@ def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
     if victims is None:
         return set()
     if isinstance(victims, MetaVictims):
-        return {each.uid for each in victims.pods or ()}
-    stated = [each.get("metadata") for each in victims.pods or ()]
-    uids = [each.get("uid") for each in stated if isinstance(each, dict)]
+        return {pod.uid for pod in victims.pods or ()}
+    stated = [pod.get("metadata") for pod in victims.pods or ()]
+    uids = [metadata.get("uid") for metadata in stated if isinstance(metadata, dict)]
     return {uid for uid in uids if isinstance(uid, str)}
 
 
@@ -156,12 +158,12 @@ def filter_result(
 ) -> ExtenderFilterResult:
     """Return the candidates that remain, in the order sent, and reasons against the others."""
     explanation = result.explanation
-    told = _held_back(result)
-    if told is not None or not isinstance(explanation, Explanation):
-        refused = dict.fromkeys(names, told or result.message or result.outcome)
+    reason = _held_back(result)
+    if reason is not None or not isinstance(explanation, Explanation):
+        refused = dict.fromkeys(names, reason or result.message or result.outcome)
         return _answer(args, names, set(), {}, refused)
     left = set(explanation.feasible).intersection(names)
-    lost = {name for each in explanation.unresolvable.values() for name in each}
+    lost = {name for nodes in explanation.unresolvable.values() for name in nodes}
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
     for name in names:

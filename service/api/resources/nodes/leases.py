@@ -99,10 +99,10 @@ def parse_report(body: bytes, items_max: int) -> list[str]:
     if len(present) != 1:
         problems.add("", "must have exactly one of nodes, items")
     problems.raise_any()
-    found = list(_names(report))
-    if len(found) > items_max:
+    node_names = list(_names(report))
+    if len(node_names) > items_max:
         raise too_many(items_max)
-    return found
+    return node_names
 
 
 def _names(report: Mapping[str, object]) -> Iterator[str]:

@@ -19,10 +19,10 @@ from service.scheduler.protocol.intents import Deletion, StatusReport
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
     **{
-        each.kind: (each.changed_by,)
-        if each.stated_by is None
-        else (each.changed_by, each.stated_by)
-        for each in RESOURCES
+        resource.kind: (resource.changed_by,)
+        if resource.stated_by is None
+        else (resource.changed_by, resource.stated_by)
+        for resource in RESOURCES
     },
 }
 """Maps each kind to the verbs that allow changing its objects; a caller needs at least one."""
@@ -34,8 +34,8 @@ def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
     Raises:
         Forbidden: the caller may not write at least one object; the error names the first.
     """
-    for index, each in enumerate(objects):
-        require_for(caller, _CHANGED_BY[each.kind], each.namespace or None, f"items[{index}]")
+    for index, item in enumerate(objects):
+        require_for(caller, _CHANGED_BY[item.kind], item.namespace or None, f"items[{index}]")
 
 
 def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
@@ -48,11 +48,11 @@ def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
         require_for(caller, _CHANGED_BY[kind], None, f"prune={kind}")
 
 
-def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
+def refusal(caller: Caller, item: Applicable | Deletion | StatusReport) -> Forbidden | None:
     """Return an error if the caller may not write, delete, or report on an object, or None."""
     try:
         require_any(
-            caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
+            caller.principal, _CHANGED_BY[item.kind], caller.cluster, item.namespace or None
         )
     except Forbidden as forbidden:
         return forbidden
@@ -68,4 +68,4 @@ def deletable_in(caller: Caller, resource: Resource) -> frozenset[str] | None:
     names = [caller.principal.namespaces(verb, caller.cluster) for verb in verbs]
     if None in names:
         return None
-    return frozenset().union(*(each for each in names if each is not None))
+    return frozenset().union(*(namespaces for namespaces in names if namespaces is not None))

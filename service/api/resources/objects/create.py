@@ -14,11 +14,11 @@ from service.api.http.operation import described
 from service.api.http.prefer import prefers_minimal
 from service.api.http.request import media_type, query
 from service.api.resources.dispatch import DecidedAnswer, submit_once
-from service.api.resources.objects.generate_name import GenerateNameParser
 from service.api.resources.objects.operations import Resource, create_operation
 from service.api.resources.objects.registry import RESOURCES
 from service.api.resources.objects.routes import rendered_object
 from service.api.resources.objects.server_side_apply import manager_of
+from service.api.resources.objects.unnamed_manifests import GenerateNameParser
 from service.api.resources.services import Services
 from service.model.plans.plan import PLAN
 from service.model.registry.manifests import parse_new

@@ -140,15 +140,15 @@ class _Commits:
         return _decoder.decode(rendered.body)
 
     def _told(self, problem: Any = msgspec.UNSET) -> Deletions:
-        results = [result for each in self._answers for result in each.results]
+        results = [result for answer in self._answers for result in answer.results]
         commits = [
-            DeletionCommit(revision=each.revision, deleted=deleted)
-            for each in self._answers
-            if (deleted := sum(result.result == "Deleted" for result in each.results))
+            DeletionCommit(revision=answer.revision, deleted=deleted)
+            for answer in self._answers
+            if (deleted := sum(result.result == "Deleted" for result in answer.results))
         ]
         return Deletions(
             revision=self._answers[-1].revision,
-            deleted=sum(each.deleted for each in commits),
+            deleted=sum(commit.deleted for commit in commits),
             remaining=self._answers[-1].remaining,
             commits=[] if is_dry(self._parameters) else commits,
             results=minimal_results(results) if self._minimal else results,

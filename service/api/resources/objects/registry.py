@@ -146,7 +146,7 @@ def _kept(declared: KindSpec) -> Resource:
         list_type=object_types.KEPT_LISTS[declared.kind],
         computed=declared.computed,
         example=_typed(declared, declared.example),
-        examples={name: _typed(declared, each) for name, each in declared.examples.items()},
+        examples={name: _typed(declared, example) for name, example in declared.examples.items()},
     )
 
 

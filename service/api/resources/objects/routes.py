@@ -227,15 +227,15 @@ async def list_of(request: ApiRequest, services: Services, kind: str) -> Respons
     pages = redacted_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
-    found = _Found(pages, passes)
-    head = await found.start()
+    passing = _Found(pages, passes)
+    head = await passing.start()
     revision = past if past is not None else start.revision if start else head
     answer = _Answer(f"{kind}List", own, revision, head, past is not None, left_out)
     tag = tagged(head if past is None else past)
     if limit is not None:
-        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
+        return await _page(answer, passing, min(limit, LIST_LIMIT_MAX), tag, chosen)
     request.context.reservation.keeps_room = True
-    streamed = _streamed(answer, found, chosen)
+    streamed = _streamed(answer, passing, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 
 
@@ -271,10 +271,10 @@ class _Answer(NamedTuple):
 
 
 async def _page(
-    answer: _Answer, found: "_Found", limit: int, tag: str, chosen: ChosenFields | None
+    answer: _Answer, passing: "_Found", limit: int, tag: str, chosen: ChosenFields | None
 ) -> Response[bytes]:
     """Return one page, with the token for the next."""
-    taken, more = await found.take(limit)
+    taken, more = await passing.take(limit)
     token, left_out = None, answer.left_out
     if more:
         last = (taken[-1].namespace, taken[-1].name)
@@ -500,13 +500,13 @@ class _Found:
         return [row for row in page.rows if self._passes(row.body)]
 
 
-async def _streamed(answer: _Answer, found: _Found, chosen: ChosenFields | None) -> Pieces:
+async def _streamed(answer: _Answer, passing: _Found, chosen: ChosenFields | None) -> Pieces:
     """Yield the list in pieces, with its head in front of the first objects.
 
     If these do not fit the byte budget, the whole answer can still be refused.
     """
     before = head = list_head(answer.kind, answer.revision, None)
-    async for batch in found.batches():
+    async for batch in passing.batches():
         if batch:
             yield before + items(batch, chosen)
             before = b","

@@ -81,8 +81,8 @@ def _from_yaml(body: bytes) -> object:
         value = yaml.load(body, Loader=_Loader)  # noqa: S506 - a SafeLoader
         return decode_strict(encode(value))
     except (yaml.YAMLError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise MalformedJSON(f"The body is no YAML that Moorage reads: {told}.") from None
+        reason = " ".join(str(error).split())[:200]
+        raise MalformedJSON(f"The body is no YAML that Moorage reads: {reason}.") from None
 
 
 def manager_of(request: ApiRequest, parameters: Mapping[str, str]) -> str:

@@ -50,7 +50,7 @@ def parse_order(kind: str, parameters: Mapping[str, str]) -> Order | None:
         return None
     field = text.removeprefix("-")
     if field not in ORDER_FIELDS or kind not in ORDER_FIELDS[field].kinds:
-        known = ", ".join(name for name, each in ORDER_FIELDS.items() if kind in each.kinds)
+        known = ", ".join(name for name, entry in ORDER_FIELDS.items() if kind in entry.kinds)
         raise wrong_parameter("sort", f"knows only {known} here, perhaps after a hyphen", text)
     if not parameters.get("limit", "").strip("0"):
         raise wrong_parameter("sort", f"needs `limit`, of at most {SORTED_LIMIT_MAX}", text)

@@ -83,8 +83,8 @@ async def find_capacity(
         caller=caller,
     )
     answer = await services.scheduler.planners.capacity(request.path_params["cluster"], intent)
-    told = redact_capacity(visibility_of(request), answer)
-    return json_response(msgspec.json.encode(told), answer.revision)
+    redacted = redact_capacity(visibility_of(request), answer)
+    return json_response(msgspec.json.encode(redacted), answer.revision)
 
 
 def _checked(raw: bytes, limit_max: int) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _clusters(sent: Member | None, clusters_max: int) -> Sequence[str] | None:
 
 
 def _choice(sent: Mapping[str, Member | None]) -> OverClustersRequest:
-    given = {name: decode_strict(whole(each)) for name, each in sent.items() if each is not None}
+    given = {
+        name: decode_strict(whole(member)) for name, member in sent.items() if member is not None
+    }
     return converted(given, OverClustersRequest)
 
 
@@ -117,11 +119,11 @@ def _refuse_wrong_pods(intent: PlacePods) -> None:
         FieldError(
             f"{intent.place_of(index)}.spec.topologySpreadConstraints[{number}].minDomains",
             f"may not be given with the topologyKey {CLUSTER_KEY}",
-            each.min_domains,
+            constraint.min_domains,
         )
         for index, manifest in enumerate(intent.pods)
-        for number, each in enumerate(manifest.pod.spec.topology_spread_constraints or ())
-        if each.topology_key == CLUSTER_KEY and each.min_domains is not None
+        for number, constraint in enumerate(manifest.pod.spec.topology_spread_constraints or ())
+        if constraint.topology_key == CLUSTER_KEY and constraint.min_domains is not None
     ]
     if errors:
         raise InvalidManifest(errors)
@@ -132,7 +134,7 @@ def _manifests(
 ) -> Sequence[msgspec.Raw]:
     """Return the pods byte for byte as sent; each replica of a template gets its own name."""
     if intent.path != "template":
-        return [msgspec.Raw(each) for each in items_in(sent["pods"], "pods", items_max)]
+        return [msgspec.Raw(item) for item in items_in(sent["pods"], "pods", items_max)]
     template = msgspec.json.decode(whole(sent["template"]), type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(template["metadata"], type=dict[str, msgspec.Raw])
     return [
@@ -155,9 +157,9 @@ def _units(intent: PlacePods) -> Sequence[Unit]:
     return [
         Unit(
             indices=indices,
-            names=[(intent.pods[each].namespace, intent.pods[each].name) for each in indices],
+            names=[(intent.pods[index].namespace, intent.pods[index].name) for index in indices],
             is_group=intent.all_or_nothing or group_of(intent.pods[indices[0]]) is not None,
-            counts_others=any(counts_other_namespaces(intent.pods[each].pod) for each in indices),
+            counts_others=any(counts_other_namespaces(intent.pods[index].pod) for index in indices),
         )
         for indices in together.values()
     ]

@@ -32,11 +32,11 @@ from service.scheduler.protocol.split_groups import GroupAnswer
 
 
 async def post_as_caller(
-    request: ApiRequest, cluster: str, path: str, body: bytes, told: SubrequestTerms | None = None
+    request: ApiRequest, cluster: str, path: str, body: bytes, terms: SubrequestTerms | None = None
 ) -> ForwardedAnswer:
     """POST to a cluster with the caller's rights, and return the answer of the cluster's worker.
 
-    If `told` has leases, changes are only committed while they are held. The subrequest is neither
+    If `terms` has leases, changes are only committed while they are held. The subrequest is neither
     authenticated nor rate-limited again, and holds bytes of its own.
     """
     asking = request.context
@@ -63,7 +63,7 @@ async def post_as_caller(
     context = RequestContext(
         request_id=asking.request_id,
         principal=asking.principal,
-        terms=told,
+        terms=terms,
     )
     begin(scope, context)
     counted = FlowControl(request.app, request.context.reservation.budget)
@@ -150,7 +150,7 @@ async def place_pods_over_clusters(
         queue=body.intent.queue,
         dry_run=dry,
         split_groups=body.split_groups,
-        pods=[each.pod for each in body.intent.pods],
+        pods=[manifest.pod for manifest in body.intent.pods],
     )
     clusters = ClustersAsCaller(request, body)
     try:
@@ -175,10 +175,10 @@ async def _clusters(request: ApiRequest, services: Services, body: OverClustersB
             require_placing(Caller(principal, name), body.intent)
         return list(body.clusters)
     rows = await services.reads.store.clusters.all()
-    found = [row.name for row in rows if _may_place(principal, row.name, body.intent)]
-    if not found:
+    names = [row.name for row in rows if _may_place(principal, row.name, body.intent)]
+    if not names:
         raise Forbidden(f"{principal.name} may place these pods in no cluster.")
-    return sorted(found)
+    return sorted(names)
 
 
 def _may_place(principal: Principal, cluster: str, intent: PlacePods) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.http.body import converted, items_in, parse_items, read_members, unknown_fields
 from service.api.http.pause import Pause
-from service.api.resources.objects.generate_name import GenerateNameParser
+from service.api.resources.objects.unnamed_manifests import GenerateNameParser
 from service.api.resources.placements.schemas import PlacementRequest
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.generate_name import is_undrawn
@@ -204,9 +204,11 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     Raises:
         InvalidManifest: an object occurs twice; the error lists each repetition.
     """
-    if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
+    if len({(manifest.namespace, manifest.name) for manifest in manifests}) == len(manifests):
         return
-    references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
+    references = [
+        PodRef(namespace=manifest.namespace, name=manifest.name) for manifest in manifests
+    ]
     errors = [
         FieldError(
             f"{field}[{index}].metadata.name",

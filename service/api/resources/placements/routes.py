@@ -113,9 +113,9 @@ async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -
     dry = bool(parameters) and note_dry_run(request, parameters)
     body = await services.bodies.read(request)
     context = request.context
-    caller, told = context.caller(), context.terms
-    if told is not None and told.step is not None:
-        return await submit_once(request, services, told.step, body, _rendered_step)
+    caller, terms = context.caller(), context.terms
+    if terms is not None and terms.step is not None:
+        return await submit_once(request, services, terms.step, body, _rendered_step)
     parsed = await parse_placement(
         body, services.scheduler.templates, services.settings.request_items_max
     )
@@ -126,12 +126,12 @@ async def place_pods(request: ApiRequest, services: NamedDependency[Services]) -
     if parsed.dry_run:
         request.context.reservation.changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
-    if told is not None:
+    if terms is not None:
         intent = msgspec.structs.replace(
             intent,
-            leases=told.leases,
-            reserving=told.reserving,
-            without_groups=told.alone or told.reserving is not None,
+            leases=terms.leases,
+            reserving=terms.reserving,
+            without_groups=terms.alone or terms.reserving is not None,
         )
     return await submit_once(request, services, intent, body, render)
 
@@ -256,9 +256,13 @@ async def confirm_binding(
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     intent = parse_confirmation(body, namespace, name)
     answer = await services.scheduler.submit(request.path_params["cluster"], intent)
-    broken = [redact_violation(visibility_of(request), each) for each in answer.violations]
+    broken = [
+        redact_violation(visibility_of(request), violation) for violation in answer.violations
+    ]
     if broken:
-        raise BindingViolated([FieldError(each.rule, _told(each)) for each in broken])
+        raise BindingViolated(
+            [FieldError(violation.rule, _told(violation)) for violation in broken]
+        )
     confirmed = placement_types.BindingConfirmed(
         revision=answer.revision,
         namespace=answer.namespace,
@@ -271,7 +275,7 @@ async def confirm_binding(
 
 def _told(violation: ViolationItem) -> str:
     """Describe why a rule does not hold, with the conflicting pods."""
-    pods = ", ".join(f"{each.namespace}/{each.name}" for each in violation.conflicts_with)
+    pods = ", ".join(f"{pod.namespace}/{pod.name}" for pod in violation.conflicts_with)
     return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
 

@@ -171,9 +171,9 @@ async def _options(members: Mapping[str, Member]) -> placement_types.SimulationR
 async def _objects(
     members: Mapping[str, Member], items_max: int, field: str, parse: Callable[[bytes], T]
 ) -> tuple[T, ...]:
-    found = await parse_items(items_in(members.get(field, b"[]"), field, items_max), field, parse)
-    refuse_repeated(found, field)
-    return tuple(found)
+    objects = await parse_items(items_in(members.get(field, b"[]"), field, items_max), field, parse)
+    refuse_repeated(objects, field)
+    return tuple(objects)
 
 
 async def _to_place(

@@ -58,7 +58,7 @@ def parse_nothing(body: bytes) -> None:
         problems.raise_any()
 
 
-PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
+PLANS = next(resource for resource in RESOURCES if resource.kind == PLAN.kind)
 _CORDONED = {**NODES.example, "spec": {"unschedulable": True}}
 _NOTHING = Body(
     types={JSON: plan_types.NoOptions},

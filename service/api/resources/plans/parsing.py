@@ -89,13 +89,13 @@ class _Fields(NamedTuple):
     def of(cls, change: type[PlanChange]) -> "_Fields":
         """Derive the fields from the type of a change; a selection expands to several fields."""
         fields = msgspec.structs.fields(change)
-        selected = [each.name for each in fields if each.type is Selection]
-        stated = [each for each in fields if each.type is not Selection]
+        selected = [field.name for field in fields if field.type is Selection]
+        stated = [field for field in fields if field.type is not Selection]
         return cls(
-            needed=[each.name for each in stated if each.required],
-            optional=[each.name for each in stated if not each.required]
-            + ["namespace" for each in selected if each == "pods"],
-            any_of=[field for each in selected for field in _SELECTED[each]],
+            needed=[field.name for field in stated if field.required],
+            optional=[field.name for field in stated if not field.required]
+            + ["namespace" for name in selected if name == "pods"],
+            any_of=[field for selection in selected for field in _SELECTED[selection]],
         )
 
 
@@ -146,7 +146,7 @@ async def parse_plan_commit(
         raw, declared(plan_types.PlanCommit, _rules(limits) | {"steps": list_of(_STEP)})
     )
     sent = fields.get("steps")
-    steps = None if sent is None else tuple(_step_key(each) for each in sent)
+    steps = None if sent is None else tuple(_step_key(step) for step in sent)
     plan = await _plan(fields, templates, items_max)
     return plan._replace(expected=steps)
 
@@ -254,7 +254,7 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
 
 
 def _not_taken(name: str, type_: str) -> str:
-    others = [each for each, fields in _GOALS.items() if each != "Place" and fields.has(name)]
+    others = [goal for goal, fields in _GOALS.items() if goal != "Place" and fields.has(name)]
     if type_ != "Place" or not others:
         return f"is not a field of {type_}"
     return f"must be given with {' or '.join(others)} only"

@@ -98,8 +98,8 @@ async def find_repairs(request: ApiRequest, services: NamedDependency[Services])
         removable=visibility,
     )
     answer = await services.scheduler.planners.repairs(path["cluster"], intent)
-    told = redact_repairs(visibility, answer)
-    return json_response(msgspec.json.encode(told), answer.revision)
+    redacted = redact_repairs(visibility, answer)
+    return json_response(msgspec.json.encode(redacted), answer.revision)
 
 
 def _within(given: int | None, name: str, otherwise: int, most: int) -> int:

@@ -174,8 +174,8 @@ async def make_plan(request: ApiRequest, services: NamedDependency[Services]) ->
     """Make a plan without storing it."""
     asked, _ = await _asked(request, services, parse_plan)
     planned = await services.scheduler.planners.plan(request.path_params["cluster"], asked.intent)
-    told = redact_plan(visibility_of(request), planned, asked.steps_max)
-    return json_response(msgspec.json.encode(told), planned.revision)
+    redacted = redact_plan(visibility_of(request), planned, asked.steps_max)
+    return json_response(msgspec.json.encode(redacted), planned.revision)
 
 
 _COMMIT = Operation(

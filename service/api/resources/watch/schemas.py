@@ -54,10 +54,10 @@ def _event(kind: str, type_: type[msgspec.Struct]) -> type[msgspec.Struct]:
     described = msgspec.Meta(
         description="The object as of this revision; of a deleted one the last state."
     )
-    told = msgspec.Meta(description="Kind of the object.")
+    explanation = msgspec.Meta(description="Kind of the object.")
     return msgspec.defstruct(
         f"{kind}WatchEvent",
-        [("kind", Annotated[Literal[kind], told]), ("object", Annotated[type_, described])],
+        [("kind", Annotated[Literal[kind], explanation]), ("object", Annotated[type_, described])],
         namespace={"__doc__": f"The `data` of an event of a watch that is about a {kind}."},
         frozen=True,
         kw_only=True,

@@ -163,13 +163,13 @@ async def put_webhook(request: ApiRequest, services: NamedDependency[Services]) 
     uid, secret = services.new_id(), new_secret()
     known = list[bool]()
 
-    def change(found: Settled) -> WebhookRow:
-        check(found.row)
-        known.append(found.row is not None)
-        if found.row is None and found.others >= services.settings.webhooks_max:
+    def change(settled: Settled) -> WebhookRow:
+        check(settled.row)
+        known.append(settled.row is not None)
+        if settled.row is None and settled.others >= services.settings.webhooks_max:
             raise Conflict("The cluster has as many webhooks as MOORAGE_WEBHOOKS_MAX allows.")
-        row = found.row or _made(cluster.cluster_id, name, uid, secret, settings, found)
-        return _changed(row, settings, found)
+        row = settled.row or _made(cluster.cluster_id, name, uid, secret, settings, settled)
+        return _changed(row, settings, settled)
 
     row = await services.webhooks.change(
         cluster.cluster_id,
@@ -215,14 +215,14 @@ async def patch_webhook(
     sent = decode_strict(await services.bodies.read(request))
     cluster, name, check = await _cluster(request, services), _name(request), _precondition(request)
 
-    def change(found: Settled) -> WebhookRow:
-        row = _there(found.row, name)
+    def change(settled: Settled) -> WebhookRow:
+        row = _there(settled.row, name)
         check(row)
         settings = _patched(row, patch_type, sent)
         errors = _wrong_url(settings.url, services.settings) if settings.url != row.url else []
         if errors:
             raise InvalidManifest(errors)
-        return _changed(row, settings, found)
+        return _changed(row, settings, settled)
 
     row = await services.webhooks.change(
         cluster.cluster_id,
@@ -253,9 +253,9 @@ async def delete_webhook(
     cluster, name, check = await _cluster(request, services), _name(request), _precondition(request)
     before = list[WebhookRow]()
 
-    def change(found: Settled) -> None:
-        before.append(_there(found.row, name))
-        check(found.row)
+    def change(settled: Settled) -> None:
+        before.append(_there(settled.row, name))
+        check(settled.row)
 
     await services.webhooks.change(
         cluster.cluster_id,
@@ -287,8 +287,8 @@ async def rotate_webhook_secret(
     cluster, name, secret = await _cluster(request, services), _name(request), new_secret()
     seconds = services.settings.webhook_secret_seconds
 
-    def change(found: Settled) -> WebhookRow:
-        return renewed_secret(_there(found.row, name), secret, found.now, seconds)
+    def change(settled: Settled) -> WebhookRow:
+        return renewed_secret(_there(settled.row, name), secret, settled.now, seconds)
 
     row = await services.webhooks.change(
         cluster.cluster_id,
@@ -325,7 +325,7 @@ async def ping_webhook(request: ApiRequest, services: NamedDependency[Services])
 
 
 def _made(
-    cluster_id: int, name: str, uid: str, secret: str, settings: WebhookSettings, found: Settled
+    cluster_id: int, name: str, uid: str, secret: str, settings: WebhookSettings, settled: Settled
 ) -> WebhookRow:
     """Build the row of a new webhook."""
     return WebhookRow(
@@ -340,11 +340,11 @@ def _made(
         secret=secret,
         previous_secret=None,
         previous_until=None,
-        created_at=found.now,
-        revision=found.head,
+        created_at=settled.now,
+        revision=settled.head,
         batch_end=None,
         delivered_at=None,
-        attempt_at=found.now,
+        attempt_at=settled.now,
         failures=0,
         last_error=None,
         stopped=False,
@@ -353,14 +353,14 @@ def _made(
     )
 
 
-def _changed(row: WebhookRow, settings: WebhookSettings, found: Settled) -> WebhookRow:
+def _changed(row: WebhookRow, settings: WebhookSettings, settled: Settled) -> WebhookRow:
     """Return the webhook with new settings and its failures reset.
 
     A message in flight is still awaited, but its outcome no longer counts.
     """
     after = settings.after_revision
-    if after is not None and after > found.head:
-        message = f"is beyond the present revision {found.head}"
+    if after is not None and after > settled.head:
+        message = f"is beyond the present revision {settled.head}"
         raise InvalidManifest([FieldError("afterRevision", message, after)])
     return msgspec.structs.replace(
         row,
@@ -371,7 +371,7 @@ def _changed(row: WebhookRow, settings: WebhookSettings, found: Settled) -> Webh
         disabled=settings.disabled,
         revision=row.revision if after is None else after,
         batch_end=None,
-        attempt_at=found.now,
+        attempt_at=settled.now,
         failures=0,
         last_error=None,
         stopped=False,

@@ -55,19 +55,19 @@ def change_all(
     selector: str | None,
     namespace: str | None,
     change: Change,
-    told: str,
+    participle: str,
     only: str | None = None,
 ) -> None:
-    """Patch the objects that words or a selector name, one after the other; `told` is what was done to each."""
+    """Patch named or selected objects one by one; `participle` says what was done, such as `labeled`."""
     targets = read_targets(named, namespace or session.namespace)
     if only is not None and any(target.resource.kind != only for target in targets):
-        raise WrongUsage(f"Only a {only} can be {told}.")
+        raise WrongUsage(f"Only a {only} can be {participle}.")
     if selector is not None:
-        targets = [each for target in targets for each in _matching(session, target, selector)]
+        targets = [match for target in targets for match in _matching(session, target, selector)]
     for target in require_names(targets):
         with suggest_namespaces(session, target):
             changed = _changed(session, target, change)
-        session.done(changed, f"{target.told} {told}")
+        session.done(changed, f"{target.told} {participle}")
 
 
 def _changed(session: Session, target: Target, change: Change) -> object:

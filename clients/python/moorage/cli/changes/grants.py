@@ -93,11 +93,11 @@ def change_grants(session: Session, path: str, change: Callable[[Grants | None],
 
 
 def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
-    """Return a principal's grants, and the header with which a PUT replaces no other grants."""
+    """Return a principal's grants, and the header that keeps a PUT from replacing other grants."""
     try:
-        found, tag = session.client.get_tagged(path)
+        answer, tag = session.client.get_tagged(path)
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND:
             raise
         return None, {"If-None-Match": "*"}
-    return found["grants"], {"If-Match": tag} if tag else {}
+    return answer["grants"], {"If-Match": tag} if tag else {}

@@ -35,11 +35,13 @@ def has_ended(plan: Plan) -> bool:
 
 
 def did(before: Plan | None, kept: Plan, begins: str) -> str:
-    """Say what storing a plan has done with the one that runs; `begins` is said if none does."""
+    """Describe what storing a plan did to the running one, or return `begins` if none is running."""
     if before is None:
         return begins
-    told = "runs already" if before["spec"] == kept["spec"] else "runs already, and is changed"
-    return f"{told}; it is paused" if kept["spec"].get("state") == "Paused" else told
+    description = (
+        "runs already" if before["spec"] == kept["spec"] else "runs already, and is changed"
+    )
+    return f"{description}; it is paused" if kept["spec"].get("state") == "Paused" else description
 
 
 def _make_room(session: Session, path: str) -> None:

@@ -79,17 +79,19 @@ def apply(
         return
     answer = apply_at_once(session, expansion, prune)
     if session.output.for_people:
-        for each in answer.get("generated") or ():
-            session.output.line(f"{each['kind']} {identity(each)} created{session.suffix}")
+        for reference in answer.get("generated") or ():
+            session.output.line(
+                f"{reference['kind']} {identity(reference)} created{session.suffix}"
+            )
         session.output.line(_applied(answer) + session.suffix)
     else:
         session.output.document(answer)
 
 
 def _apply_each(session: Session, expansion: Expansion, params: Params) -> None:
-    """Apply objects one by one, server-side; the first that is refused ends it."""
-    for each in expansion.objects:
-        kind, metadata = each.get("kind"), each.get("metadata") or {}
+    """Apply objects server-side, one by one, and stop at the first that is refused."""
+    for item in expansion.objects:
+        kind, metadata = item.get("kind"), item.get("metadata") or {}
         resource = next((known for known in RESOURCES if known.kind == kind), None)
         if resource is None or not metadata.get("name"):
             raise WrongUsage(
@@ -97,9 +99,9 @@ def _apply_each(session: Session, expansion: Expansion, params: Params) -> None:
             )
         namespace = metadata.get("namespace") or session.namespace
         path = resource.path(session.client, namespace, metadata["name"])
-        answer = session.client.apply(path, each, params)
-        told = f"{kind} {identity(answer['metadata'])} applied"
-        session.done(answer, told, wraps=True)
+        answer = session.client.apply(path, item, params)
+        text = f"{kind} {identity(answer['metadata'])} applied"
+        session.done(answer, text, wraps=True)
 
 
 def _apply_lines(session: Session, expansion: Expansion) -> None:
@@ -108,8 +110,8 @@ def _apply_lines(session: Session, expansion: Expansion) -> None:
     if session.output.for_people:
         for result in bad:
             session.output.prose(_bad_line(result, expansion.origins[result["line"] - 1]))
-        told = describe_outcomes(Counter(result["result"] for result in results))
-        session.output.prose(told + session.suffix)
+        summary = describe_outcomes(Counter(result["result"] for result in results))
+        session.output.prose(summary + session.suffix)
     else:
         session.output.document({"results": results})
     if bad:
@@ -125,8 +127,8 @@ def _bad_line(result: dict[str, Any], origin: Origin | None) -> str:
 
 def _errors(result: dict[str, Any], prefix: str) -> str:
     errors = result.get("errors") or ()
-    told = (f"{prefix}{error['field']}: {error['message']}" for error in errors)
-    return "; ".join(told) or "refused"
+    messages = (f"{prefix}{error['field']}: {error['message']}" for error in errors)
+    return "; ".join(messages) or "refused"
 
 
 def _applied(answer: dict[str, Any]) -> str:

@@ -65,7 +65,7 @@ def delete_context(*, name: Name) -> None:
     """Forget a context."""
     context_in_use(name)
     known = read_contexts()
-    rest = {each: known_one for each, known_one in known.contexts.items() if each != name}
+    rest = {other: entry for other, entry in known.contexts.items() if other != name}
     current = None if known.current == name else known.current
     write_contexts(Contexts(current=current, contexts=rest))
     sys.stdout.write(f"context {name} is deleted\n")
@@ -81,11 +81,11 @@ def list_contexts() -> None:
             (
                 "*" if name == known.current else None,
                 name,
-                each.url,
-                each.cluster,
-                each.namespace,
-                each.token_file,
+                entry.url,
+                entry.cluster,
+                entry.namespace,
+                entry.token_file,
             )
-            for name, each in known.contexts.items()
+            for name, entry in known.contexts.items()
         ),
     )

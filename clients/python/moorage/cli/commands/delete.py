@@ -84,7 +84,7 @@ def delete(
 
 
 def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_found: bool) -> None:
-    """Delete one after the other; one that cannot be deleted does not keep the others."""
+    """Delete objects one by one, and report failures at the end."""
     errors = []
     for target in targets:
         try:
@@ -95,8 +95,8 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
                 errors.append(error)
         else:
             session.done(answer, f"{target.told} deleted")
-    for each in errors:
-        print_error(each)
+    for failure in errors:
+        print_error(failure)
     if errors:
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -104,7 +104,7 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
 def _delete_matching(
     session: Session, target: Target, params: dict[str, str | None], *, all_namespaces: bool
 ) -> None:
-    """Delete until nothing is left that matches and can be deleted; a dry run asks once."""
+    """Delete matching objects until none that can be deleted is left; a dry run asks once."""
     resource = target.resource
     if target.name is not None or resource.of_server:
         raise WrongUsage("A selector and --all are for a kind of a cluster, without names.")
@@ -114,35 +114,35 @@ def _delete_matching(
     results: dict[str, dict[str, Any]] = {}
     while True:
         answer = session.client.delete_once(path, params)
-        results |= {identity(each): each for each in answer["results"]}
+        results |= {identity(result): result for result in answer["results"]}
         if session.suffix or not answer["remaining"] or not answer["deleted"]:
             break
     _tell(
         session,
         list(results.values()),
-        lambda each: f"{resource.kind} {identity(each)}: {each.get('message')}",
+        lambda result: f"{resource.kind} {identity(result)}: {result.get('message')}",
     )
 
 
 def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found: bool) -> None:
-    """Delete what files name, and what was made of the workloads in them."""
+    """Delete the objects in files, and those made from the workloads in them."""
     parts = [
         (item, origin)
         for item, origin in zip(expansion.objects, expansion.origins, strict=True)
         if origin is None or item["kind"] != CLAIM
     ]
-    # What is in a namespace goes before it, so that all is told of what was there.
+    # A namespace is deleted after its contents, so that each object in it gets a result.
     parts.sort(key=lambda part: part[0].get("kind") == "Namespace")
     lines = [_line(item) for item, _ in parts]
     results = apply_lines(session.client, session.output, "deleting", lines)
     results = _by_workload(results, [origin for _, origin in parts])
     if ignore_not_found:
-        results = [each for each in results if each["result"] != NOT_FOUND]
+        results = [result for result in results if result["result"] != NOT_FOUND]
     _tell(session, results, _why_not)
 
 
 def _by_workload(results: Answers, origins: Sequence[Origin | None]) -> Answers:
-    """Leave out the absent objects of workloads; one of which there is none is absent itself."""
+    """Drop the absent objects of workloads; a workload with no other objects is absent itself."""
     kept, workloads = [], dict[str, bool]()
     for result in results:
         origin, absent = origins[result["line"] - 1], result["result"] == NOT_FOUND
@@ -153,16 +153,16 @@ def _by_workload(results: Answers, origins: Sequence[Origin | None]) -> Answers:
     for workload in (name for name, is_absent in workloads.items() if is_absent):
         kind, _, identity_told = workload.partition(" ")
         namespace, _, name = identity_told.partition("/")
-        told = {"kind": kind, "namespace": namespace, "name": name, "result": NOT_FOUND}
-        kept.append(told | {"errors": [{"field": "", "message": "none of its pods is there"}]})
+        missing = {"kind": kind, "namespace": namespace, "name": name, "result": NOT_FOUND}
+        kept.append(missing | {"errors": [{"field": "", "message": "none of its pods is there"}]})
     return kept
 
 
 def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]], str]) -> None:
-    left = [each for each in results if each["result"] != "Deleted"]
+    left = [result for result in results if result["result"] != "Deleted"]
     if session.output.for_people:
-        for each in left:
-            session.output.prose(why_not(each))
+        for result in left:
+            session.output.prose(why_not(result))
         session.output.line(f"{len(results) - len(left)} deleted{session.suffix}")
     else:
         session.output.document({"results": results})
@@ -171,7 +171,7 @@ def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]]
 
 
 def _why_not(result: dict[str, Any]) -> str:
-    why = "; ".join(each["message"] for each in result.get("errors") or ())
+    why = "; ".join(error["message"] for error in result.get("errors") or ())
     named = f"{result.get('kind')} {identity(result)}" if result.get("name") else "object"
     return f"{named}: {result['result']}: {why}"
 

@@ -61,26 +61,26 @@ def describe(
 ) -> None:
     """Show objects in full: what they ask for, where they are or why they wait, and their events."""
     within = None if all_namespaces else namespace or session.namespace
-    found = []
+    entries = []
     for target in read_targets(what, within):
         path = target.path(session.client)
         if target.name is not None:
             with suggest_namespaces(session, target):
-                found.append((target.resource, session.client.get(path)))
+                entries.append((target.resource, session.client.get(path)))
             continue
         if target.resource.of_server:
             pages: Iterable[list[Any]] = [session.client.get(path)["items"]]
         else:
             pages = session.client.pages(path, {"labelSelector": selector})
-        found += [(target.resource, item) for page in pages for item in page]
+        entries += [(target.resource, item) for page in pages for item in page]
     if not session.output.for_people:
-        items = [item for _, item in found]
+        items = [item for _, item in entries]
         session.output.document(items[0] if len(items) == 1 else {"items": items})
         return
-    if not found:
+    if not entries:
         session.output.note("Nothing found.")
     clock = Clock(datetime.now(UTC))  # noqa: TID251 - the user's own time
-    for number, (resource, item) in enumerate(found):
+    for number, (resource, item) in enumerate(entries):
         if number:
             session.output.line()
             session.output.line()
@@ -153,8 +153,8 @@ class _Description:
         _print_heading(self._output, "Conditions")
         names = ("type", "status", "reason", "message")
         rows = (
-            [f"  {each.get('type')}", *(each.get(name) for name in names[1:])]
-            for each in conditions
+            [f"  {condition.get('type')}", *(condition.get(name) for name in names[1:])]
+            for condition in conditions
         )
         self._output.table(("  type", *names[1:]), rows)
 
@@ -247,8 +247,8 @@ class _Description:
         name = namespace["metadata"]["name"]
         quotas = find_resource("resourcequotas")
         pages = self._session.client.pages(quotas.path(self._session.client, name))
-        found = [quota for page in pages for quota in page]
-        if not found:
+        items = [quota for page in pages for quota in page]
+        if not items:
             _print_fields(self._output, [("Quotas", None)])
             return
         _print_heading(self._output, "Quotas")
@@ -256,7 +256,7 @@ class _Description:
             ("  quota", "resource", "used", "limit"),
             (
                 (f"  {quota['metadata']['name']}", resource, _used(quota, resource), limit)
-                for quota in found
+                for quota in items
                 for resource, limit in ((quota.get("spec") or {}).get("hard") or {}).items()
             ),
         )
@@ -282,7 +282,7 @@ def _print_heading(output: Output, text: str) -> None:
 
 def _print_yaml(output: Output, parts: Mapping[str, object]) -> None:
     for name, value in parts.items():
-        heading = re.sub("([A-Z])", lambda found: f" {found[1].lower()}", name).capitalize()
+        heading = re.sub("([A-Z])", lambda match: f" {match[1].lower()}", name).capitalize()
         if not isinstance(value, dict | list):
             _print_fields(output, [(heading, str(value))])
             continue
@@ -320,10 +320,10 @@ def _amounts(part: str, resources: Item) -> str:
 
 
 def _requested(pod: Item, resource: str) -> str | None:
-    """Return what a pod's containers ask for of a resource, one after the other."""
+    """Return what a pod's containers request of a resource, such as `1+500m`, or None."""
     containers = (pod.get("spec") or {}).get("containers") or ()
-    asked = ((each.get("resources") or {}).get("requests") or {} for each in containers)
-    return "+".join(str(each[resource]) for each in asked if resource in each) or None
+    asked = ((container.get("resources") or {}).get("requests") or {} for container in containers)
+    return "+".join(str(requests[resource]) for requests in asked if resource in requests) or None
 
 
 def _used(quota: Item, resource: str) -> object:

@@ -60,7 +60,7 @@ def get(
         list[str],
         typer.Argument(
             metavar="KIND[,KIND…] [NAME…] | KIND/NAME…",
-            help=f"Kinds: {', '.join(each.plural for each in RESOURCES)}, in the plural, the singular or "
+            help=f"Kinds: {', '.join(resource.plural for resource in RESOURCES)}, in the plural, the singular or "
             "short. A name may be NAMESPACE/NAME.",
             autocompletion=complete_kind,
         ),
@@ -114,7 +114,7 @@ def get(
         ignores_missing=ignore_not_found,
         revision=revision,
     )
-    if revision is not None and (watch or any(_has_no_past(each) for each in targets)):
+    if revision is not None and (watch or any(_has_no_past(target) for target in targets)):
         raise WrongUsage("--revision is for objects of a cluster other than events, without -w.")
     if watch:
         _watch(session, targets, selection)
@@ -221,11 +221,11 @@ class _Getting:
 
 
 def sorted_by(items: list[Any], path: Path) -> list[Any]:
-    """Sort objects by a field: as quantities if all have such there, else as text; absent ones first."""
-    found = {id(item): path(item)[:1] for item in items}
-    values = [value for some in found.values() for value in some]
+    """Sort objects by a field, as quantities if all its values are, or else as text; absent values first."""
+    first_values = {id(item): path(item)[:1] for item in items}
+    values = [value for some in first_values.values() for value in some]
     key = _amount if all(_amount(value) is not None for value in values) else shown
-    return sorted(items, key=lambda item: [key(value) for value in found[id(item)]])
+    return sorted(items, key=lambda item: [key(value) for value in first_values[id(item)]])
 
 
 def _amount(value: Any) -> int | None:
@@ -242,9 +242,9 @@ def _has_no_past(target: Target) -> bool:
 
 
 def _filters(selection: Selection, target: Target) -> dict[str, str | None]:
-    """Return the parameters of the list in which a target is."""
+    """Return the query parameters of a list request for the target."""
     by_name = f"metadata.name={target.name}" if target.name else None
-    fields = [each for each in (selection.field_selector, by_name) if each]
+    fields = [selector for selector in (selection.field_selector, by_name) if selector]
     return {"labelSelector": selection.selector, "fieldSelector": ",".join(fields) or None}
 
 

@@ -60,7 +60,7 @@ def remove_grant(
             raise WrongUsage(
                 f"{name} has no such grant; `moorage grant list` shows those that there are."
             )
-        return [each for each in known or [] if each != gone]
+        return [other for other in known or [] if other != gone]
 
     change_grants(session, path_of(collection_of(group=group), name), without)
     session.output.note(f"{name} no longer has the role {role.value}")
@@ -71,10 +71,10 @@ def remove_grant(
 def list_grants(session: Session) -> None:
     """Show who has which role, and where."""
     rows = [
-        (kind, each["name"], grant)
+        (kind, holder["name"], grant)
         for kind in ("principal", "group")
-        for each in session.client.get(f"/v1/{kind}s")["items"]
-        for grant in each["grants"]
+        for holder in session.client.get(f"/v1/{kind}s")["items"]
+        for grant in holder["grants"]
     ]
     if not session.output.for_people:
         session.output.document(

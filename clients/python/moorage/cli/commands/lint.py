@@ -29,9 +29,9 @@ def lint(session: Session, *, file: Files) -> None:
         findings += _findings(result, expansion.objects[index], expansion.origins[index])
     findings = _once_each(findings)
     if session.output.for_people:
-        for each in findings:
-            where = f"{each['object']}: {each['field']}".rstrip(": ")
-            session.output.prose(f"{where}: {each['message']} ({each['code']})")
+        for finding in findings:
+            where = f"{finding['object']}: {finding['field']}".rstrip(": ")
+            session.output.prose(f"{where}: {finding['message']} ({finding['code']})")
         session.output.line(f"{len(expansion.objects)} objects, {len(findings)} findings")
     else:
         session.output.document({"findings": findings})
@@ -42,17 +42,17 @@ def lint(session: Session, *, file: Files) -> None:
 def _findings(
     result: dict[str, Any], item: dict[str, Any], origin: Origin | None
 ) -> Iterator[Finding]:
-    """The errors and warnings about one object, in the manifest in which it was written."""
+    """Yield the errors and warnings about one object, with their places in its manifest."""
     subject = origin.workload if origin else f"{item.get('kind')} {_named(item)}".strip()
     prefix = f"{origin.template}." if origin else ""
     outcome = str(result["result"])
     refused = [{"field": "", "message": "is refused"}] if outcome in REFUSED else []
     errors: Sequence[dict[str, str]] = result.get("errors") or refused
     warnings: Sequence[dict[str, str]] = result.get("warnings") or ()
-    for each in (*({**error, "code": outcome} for error in errors), *warnings):
-        field = f"{prefix}{each['field']}" if each["field"] else ""
-        told = {"object": subject, "field": field}
-        yield {**told, "code": each["code"], "message": each["message"]}
+    for problem in (*({**error, "code": outcome} for error in errors), *warnings):
+        field = f"{prefix}{problem['field']}" if problem["field"] else ""
+        place = {"object": subject, "field": field}
+        yield {**place, "code": problem["code"], "message": problem["message"]}
 
 
 def _named(item: dict[str, Any]) -> str:
@@ -63,5 +63,5 @@ def _named(item: dict[str, Any]) -> str:
 
 
 def _once_each(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out what is the same in all pods of a workload."""
-    return list({tuple(each.values()): each for each in findings}.values())
+    """Drop repeated findings, such as those that all pods of a workload share."""
+    return list({tuple(finding.values()): finding for finding in findings}.values())

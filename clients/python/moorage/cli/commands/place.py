@@ -148,7 +148,7 @@ def _place_over_clusters(
     replicas: int | None,
     batch: int | None,
 ) -> None:
-    """Place the pods in files in one of several clusters each; nothing else may be in the files."""
+    """Place each pod of the files in one of several clusters; the files may contain only pods."""
     if replicas is not None:
         requests = [_template(read_objects(files), replicas)]
     else:
@@ -160,7 +160,7 @@ def _place_over_clusters(
         pods = expansion.objects
         size = batch or max(len(pods), 1)
         requests = [{"pods": part} for part in in_batches(session.output, "placing", pods, size)]
-    answers = [session.client.post(_OVER_CLUSTERS, {**each, **options}) for each in requests]
+    answers = [session.client.post(_OVER_CLUSTERS, {**request, **options}) for request in requests]
     results = [result for answer in answers for result in answer["results"]]
     if session.output.for_people:
         print_results_over_clusters(session.output, results)

@@ -86,7 +86,7 @@ def rebalance(
             "type": "Rebalance",
             "namespace": namespace,
             "selector": None if selector is None else label_selector(selector, "--selector"),
-            "objectives": None if not objective else [each.capitalize() for each in objective],
+            "objectives": None if not objective else [word.capitalize() for word in objective],
             "resource": resource,
             "block": block,
             "movesMax": moves_max,
@@ -119,15 +119,15 @@ def _bounds(selector: str | None, priority: int | None) -> dict[str, Any]:
 
 
 def _running(session: Session, name: str) -> dict[str, Any] | None:
-    """Return the plan of a name that has not ended; None if there is none."""
+    """Return the plan of this name if it has not ended, or None."""
     try:
-        found: dict[str, Any] = session.client.get(session.client.path("plans", name))
+        plan: dict[str, Any] = session.client.get(session.client.path("plans", name))
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND:
             raise
         return None
-    over = has_ended(found) or found["spec"].get("state") == "Cancelled"
-    return None if over else found
+    over = has_ended(plan) or plan["spec"].get("state") == "Cancelled"
+    return None if over else plan
 
 
 def _tell_plan(session: Session, plan: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _tell_plan(session: Session, plan: dict[str, Any]) -> None:
     if not output.for_people:
         output.document(plan)
         return
-    steps = [each for each in plan["steps"] if each["action"] == "Evict"]
+    steps = [step for step in plan["steps"] if step["action"] == "Evict"]
     if not steps:
         output.line("No move is better.")
         return
@@ -143,13 +143,13 @@ def _tell_plan(session: Session, plan: dict[str, Any]) -> None:
         ("wave", "pod", "from", "to", "why"),
         (
             (
-                each["wave"],
-                f"{each['namespace']}/{each['name']}",
-                each["from"],
-                each["to"],
-                each["reason"],
+                step["wave"],
+                f"{step['namespace']}/{step['name']}",
+                step["from"],
+                step["to"],
+                step["reason"],
             )
-            for each in steps
+            for step in steps
         ),
     )
     output.line()
@@ -163,11 +163,13 @@ def _tell_plan(session: Session, plan: dict[str, Any]) -> None:
 
 def _tell_totals(session: Session, plan: dict[str, Any]) -> None:
     pairs = zip(plan["before"]["objectives"], plan["after"]["objectives"], strict=True)
-    rows = ((each["objective"], each["value"], then["value"]) for each, then in pairs)
+    rows = ((before["objective"], before["value"], after["value"]) for before, after in pairs)
     session.output.table(("objective", "before", "after"), rows)
 
 
 def _tell_objectives(session: Session, objectives: Sequence[dict[str, Any]]) -> None:
     if session.output.for_people:
-        rows = ((each["name"], each["before"], each["now"]) for each in objectives)
+        rows = (
+            (objective["name"], objective["before"], objective["now"]) for objective in objectives
+        )
         session.output.table(("objective", "before", "now"), rows)

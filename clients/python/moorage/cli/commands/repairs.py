@@ -84,7 +84,7 @@ def _tell(session: Session, answer: Mapping[str, Any]) -> None:
         return
     output.prose(f"{pod} does not fit: {answer['message']}", style="bold")
     for number, repair in enumerate(answer["repairs"], start=1):
-        changes = "; ".join(_change(each) for each in repair["changes"])
+        changes = "; ".join(_change(change) for change in repair["changes"])
         output.line(f"{number}. {changes}: then it gets {repair['places']}")
         for move in repair.get("moves", ()):
             output.line(f"   {_move(move)}")
@@ -125,15 +125,15 @@ def _move(move: Mapping[str, Any]) -> str:
 
 
 def _shape(template: Mapping[str, Any]) -> str:
-    """Say what a new node is like."""
+    """Describe a new node by its allocatable resources and labels."""
     has = [f"{value} {name}" for name, value in template["status"]["allocatable"].items()]
     labels = template["metadata"].get("labels", {})
-    told = [f"{key}={value}" for key, value in labels.items()]
-    return f"a node of {', '.join(has)}" + (f" with the labels {','.join(told)}" if told else "")
+    pairs = [f"{key}={value}" for key, value in labels.items()]
+    return f"a node of {', '.join(has)}" + (f" with the labels {','.join(pairs)}" if pairs else "")
 
 
 def _taints(taints: list[Mapping[str, Any]]) -> str:
     if not taints:
         return "no taints"
-    told = [f"{each['key']}={each.get('value', '')}:{each['effect']}" for each in taints]
-    return f"the taints {', '.join(told)} alone"
+    texts = [f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints]
+    return f"the taints {', '.join(texts)} alone"

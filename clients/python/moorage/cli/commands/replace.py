@@ -57,10 +57,10 @@ def replace(
     _declare(session, item, goal["namespace"], expansion.only(pods=False).objects)
     name = f"replace-{goal['template']['metadata']['name']}"
     running = _running(session, goal)
-    for each in running:
-        if each["metadata"]["name"] != name:
-            _supersede(session, each, name)
-    before = next((each for each in running if each["metadata"]["name"] == name), None)
+    for release in running:
+        if release["metadata"]["name"] != name:
+            _supersede(session, release, name)
+    before = next((release for release in running if release["metadata"]["name"] == name), None)
     kept = keep_plan(session, name, {"goal": goal}, before)
     session.done(kept, f"plan/{name} {did(before, kept, 'replaces the pods')}")
     if not no_wait:
@@ -68,15 +68,15 @@ def replace(
 
 
 def _running(session: Session, goal: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the plans that release pods of the same workload, and have not ended."""
+    """Return the unfinished plans that release pods of the same workload."""
     same = ("type", "namespace", "selector")
     return [
-        each
+        plan
         for page in session.client.pages(session.client.path("plans"))
-        for each in page
-        if all(each["spec"]["goal"].get(field) == goal[field] for field in same)
-        and not has_ended(each)
-        and each["spec"].get("state") != "Cancelled"
+        for plan in page
+        if all(plan["spec"]["goal"].get(field) == goal[field] for field in same)
+        and not has_ended(plan)
+        and plan["spec"].get("state") != "Cancelled"
     ]
 
 
@@ -110,22 +110,23 @@ def _read(file: str, *, is_told: bool) -> dict[str, Any]:
 def _declare(
     session: Session, item: dict[str, Any], namespace: str, replica_sets: list[dict[str, Any]]
 ) -> None:
-    """Store the new replica set, and have earlier ones of the workload want no more pods.
+    """Store the new replica set, and set the replicas of the workload's earlier ones to 0.
 
-    Disruption budgets count what replica sets want, and not what they have; as in Kubernetes, it
-    stays what the workload wants.
+    Disruption budgets count the desired replicas, as in Kubernetes, so their sum has to stay that
+    of the workload.
     """
     client, name = session.client, item["metadata"]["name"]
     new = [
-        {**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in replica_sets
+        {**replica_set, "metadata": {**replica_set["metadata"], "namespace": namespace}}
+        for replica_set in replica_sets
     ]
-    names = {each["metadata"]["name"] for each in new}
+    names = {replica_set["metadata"]["name"] for replica_set in new}
     path = client.path("namespaces", namespace, "replicasets")
     earlier = [
-        {**each, **_IS_REPLICA_SET, "spec": {**each["spec"], "replicas": 0}}
+        {**replica_set, **_IS_REPLICA_SET, "spec": {**replica_set["spec"], "replicas": 0}}
         for page in client.pages(path)
-        for each in page
-        if _is_of(each, name) and each["metadata"]["name"] not in names
+        for replica_set in page
+        if _is_of(replica_set, name) and replica_set["metadata"]["name"] not in names
     ]
     body = {"apiVersion": "v1", "kind": "List", "items": [*new, *earlier]}
     client.post(client.path("apply"), body)
@@ -133,7 +134,7 @@ def _declare(
 
 def _is_of(replica_set: dict[str, Any], name: str) -> bool:
     owners = replica_set["metadata"].get("ownerReferences") or ()
-    return any((each["kind"], each["name"]) == (_KIND, name) for each in owners)
+    return any((owner["kind"], owner["name"]) == (_KIND, name) for owner in owners)
 
 
 def _goal(session: Session, item: dict[str, Any], made: list[dict[str, Any]]) -> dict[str, Any]:
@@ -168,5 +169,5 @@ def _tell(session: Session, plan: dict[str, Any]) -> None:
         to = f" on {step['to']}" if step.get("to") else f" from {step.get('from', 'nowhere')}"
         does = "comes" if step["action"] == "Place" else "goes"
         output.line(f"wave {step['wave']}: {step['namespace']}/{step['name']} {does}{to}")
-    for each in plan["unplaced"]:
-        output.line(f"{each['namespace']}/{each['name']} waits: {each['message']}")
+    for pod in plan["unplaced"]:
+        output.line(f"{pod['namespace']}/{pod['name']} waits: {pod['message']}")

@@ -57,7 +57,7 @@ def _tell(session: Session, plan: dict[str, Any], *, dry_run: bool) -> None:
     for step in plan["steps"]:
         where = f" from {step['from']}" if step.get("from") else ""
         output.line(f"{step['namespace']}/{step['name']} {goes}{where}: {step['reason']}")
-    for each in plan["unplaced"]:
-        output.line(f"{each['namespace']}/{each['name']} stays: {each['message']}")
+    for pod in plan["unplaced"]:
+        output.line(f"{pod['namespace']}/{pod['name']} stays: {pod['message']}")
     if not plan["complete"]:
         output.note(f"Only {plan['stepsTotal']} of the pods can go; nothing was done.")

@@ -37,7 +37,7 @@ def taint(
     removed = [_read_removed(word[:-1]) for word in changes if word.endswith("-")]
 
     def change(node: Item) -> object:
-        present = [dict(each) for each in node.get("spec", {}).get("taints") or ()]
+        present = [dict(entry) for entry in node.get("spec", {}).get("taints") or ()]
         return {"spec": {"taints": _tainted(present, set_taints, removed, overwrite=overwrite)}}
 
     change_all(session, named, selector, None, change, "tainted", only="Node")
@@ -73,20 +73,20 @@ def _tainted(
     *,
     overwrite: bool,
 ) -> list[dict[str, Any]]:
-    """The taints of a node after a change; a taint is known by its key and effect.
+    """Return the taints of a node after a change; key and effect identify a taint.
 
     Raises:
-        WrongUsage: one to remove is not there, or one to set has another value and is not to be
-            overwritten.
+        WrongUsage: a taint to remove does not exist, or a taint to set has another value and
+            `overwrite` is false.
     """
     taints = present
     for key, effect in removed:
-        left = [each for each in taints if not _is(each, key, effect)]
+        left = [entry for entry in taints if not _is(entry, key, effect)]
         if len(left) == len(taints):
             raise WrongUsage(f"There is no taint {key}{':' + effect if effect else ''} to remove.")
         taints = left
     for new in set_taints:
-        old = next((each for each in taints if _is(each, new["key"], new["effect"])), None)
+        old = next((entry for entry in taints if _is(entry, new["key"], new["effect"])), None)
         if old is None:
             taints = [*taints, dict(new)]
         elif old.get("value", "") != new.get("value", "") and not overwrite:
@@ -95,7 +95,7 @@ def _tainted(
                 "--overwrite replaces it."
             )
         else:
-            taints = [dict(new) if each is old else each for each in taints]
+            taints = [dict(new) if entry is old else entry for entry in taints]
     return taints
 
 

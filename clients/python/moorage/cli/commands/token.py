@@ -68,7 +68,7 @@ def create_token(
 def list_tokens(session: Session) -> None:
     """Show all tokens, without their secrets."""
     principals = session.client.get("/v1/principals")["items"]
-    rows = [(each["name"], token) for each in principals for token in each["tokens"]]
+    rows = [(principal["name"], token) for principal in principals for token in principal["tokens"]]
     if not session.output.for_people:
         session.output.document([{"principal": name, **token} for name, token in rows])
         return
@@ -98,6 +98,6 @@ def revoke_token(
     ],
 ) -> None:
     """Revoke tokens: after a few seconds the server refuses them."""
-    for each in tokens:
-        session.client.delete(f"/v1/tokens/{quote(each, safe='')}")
-        session.output.note(f"{each} is revoked")
+    for token_id in tokens:
+        session.client.delete(f"/v1/tokens/{quote(token_id, safe='')}")
+        session.output.note(f"{token_id} is revoked")

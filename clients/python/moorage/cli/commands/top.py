@@ -40,12 +40,14 @@ def top(
     usage = usage_of_nodes(session.client)
     known = [(node, usage[name]) for node in nodes if (name := node["metadata"]["name"]) in usage]
     if not session.output.for_people:
-        session.output.document({"items": [_as_document(node, each) for node, each in known]})
+        session.output.document(
+            {"items": [_as_document(node, node_usage) for node, node_usage in known]}
+        )
         return
     if sort_by is not None:
         known.sort(key=lambda pair: _share(pair[0], pair[1], sort_by), reverse=True)
     table = session.output.streamed(_columns(session), headed=not no_headers)
-    table.add(_row(session, node, each) for node, each in known)
+    table.add(_row(session, node, node_usage) for node, node_usage in known)
     table.end()
 
 
@@ -53,19 +55,19 @@ def _nodes(session: Session, what: Sequence[str], selector: str | None) -> list[
     targets = read_targets(what, None)
     if any(target.resource is not NODES for target in targets):
         raise WrongUsage("`top` shows nodes.")
-    found: list[Item] = []
+    nodes: list[Item] = []
     for target in targets:
         path = target.path(session.client)
         if target.name is not None:
-            found.append(session.client.get(path))
+            nodes.append(session.client.get(path))
             continue
         pages = session.client.pages(path, {"labelSelector": selector})
-        found += [node for page in pages for node in page]
-    return found
+        nodes += [node for page in pages for node in page]
+    return nodes
 
 
 def _columns(session: Session) -> Sequence[str]:
-    columns = [each for name in SHOWN for each in (name, f"{name} %", f"{name} free")]
+    columns = [heading for name in SHOWN for heading in (name, f"{name} %", f"{name} free")]
     wide = ["other resources free"] if session.output.format is Format.WIDE else []
     return ["name", *columns, *wide]
 
@@ -97,7 +99,7 @@ def _share(node: Item, usage: Usage, resource: str) -> float:
 def _as_document(node: Item, usage: Usage) -> dict[str, Any]:
     sizes = sizes_of(node)
     amounts = {name: usage.amounts(name, size) for name, size in sizes.items()}
-    used = {name: readable(name, each[1]) for name, each in amounts.items()}
+    used = {name: readable(name, amount[1]) for name, amount in amounts.items()}
     return {
         "name": node["metadata"]["name"],
         "allocatable": dict(sizes),

@@ -92,10 +92,11 @@ def _has_condition(text: str) -> Condition:
 
     def met(item: Item | None) -> str | None:
         conditions = ((item or {}).get("status") or {}).get("conditions") or ()
-        found = {
-            (str(each.get("type")).lower(), str(each.get("status")).lower()) for each in conditions
+        pairs = {
+            (str(condition.get("type")).lower(), str(condition.get("status")).lower())
+            for condition in conditions
         }
-        return f"has {kind}={status or 'True'}" if wanted in found else None
+        return f"has {kind}={status or 'True'}" if wanted in pairs else None
 
     return met
 
@@ -107,7 +108,7 @@ def _has_value(text: str) -> Condition:
     values = read_path(f"{path}}}")
 
     def met(item: Item | None) -> str | None:
-        found = [] if item is None else [shown(each) for each in values(item)]
-        return f"has {value}" if value in found else None
+        texts = [] if item is None else [shown(match) for match in values(item)]
+        return f"has {value}" if value in texts else None
 
     return met

@@ -49,12 +49,12 @@ def list_webhooks(session: Session) -> None:
     REVISION is what the receiver has acknowledged, and BEHIND by how many revisions the cluster is
     further. A webhook is stopped after too many failures, or if the receiver answered 410.
     """
-    found = session.client.get(session.client.path("webhooks"))
+    answer = session.client.get(session.client.path("webhooks"))
     if not session.output.for_people:
-        session.output.document(found)
+        session.output.document(answer)
         return
     clock = Clock(datetime.now(UTC))  # noqa: TID251 - the user's own time
-    session.output.table(COLUMNS, (_row(each, clock) for each in found["items"]))
+    session.output.table(COLUMNS, (_row(webhook, clock) for webhook in answer["items"]))
 
 
 @webhooks.command("create")

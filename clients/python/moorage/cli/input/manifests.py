@@ -45,7 +45,7 @@ LEFT_OUT_SHOWN = 5
 def read_manifests(
     session: Session, files: Sequence[str], *, as_they_are: bool = False
 ) -> Expansion:
-    """Read objects, and make the pods of workloads unless they are wanted as they are.
+    """Read objects, and turn workloads into their pods unless `as_they_are` is true.
 
     Raises:
         WrongUsage: a file cannot be read, or a workload has no valid template.
@@ -56,19 +56,18 @@ def read_manifests(
         return Expansion(objects, [None] * len(objects))
     expansion = expand(objects, lambda pod: nodes_for_daemon(session, pod))
     made = {origin.workload for origin in expansion.origins if origin is not None}
-    without = [each for each in _workloads(objects) if each not in made]
-    for each in without:
-        session.output.note(f"{each}: no pods are made of it")
+    without = [workload for workload in _workloads(objects) if workload not in made]
+    for workload in without:
+        session.output.note(f"{workload}: no pods are made of it")
     return expansion
 
 
 def kept_objects(session: Session, objects: Sequence[Object]) -> list[Object]:
-    """Leave out the objects of Kubernetes on which no placement depends, and say which those are.
+    """Drop the Kubernetes objects that no placement depends on, and note which those are.
 
-    People keep them in the same files. A kind that nobody knows is left in: the server refuses it,
-    as it may be misspelled.
+    Files often contain them. An unknown kind is kept, so that the server refuses a misspelled one.
     """
-    kept = [each for each in objects if not _has_no_effect(each)]
+    kept = [item for item in objects if not _has_no_effect(item)]
     if len(kept) < len(objects):
         left_out = list(map(_told, filter(_has_no_effect, objects)))
         shown = ", ".join(left_out[:LEFT_OUT_SHOWN])

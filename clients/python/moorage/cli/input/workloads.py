@@ -92,13 +92,15 @@ class Expansion:
         return Expansion(self.objects[start:end], self.origins[start:end])
 
     def refused(self, error: Refused) -> Refused:
-        """Return a refusal whose fields are those of the manifests that were read."""
+        """Return the refusal with its fields named as in the manifests that were read."""
         problem = dict(error.problem)
-        told = [
-            {**each, "field": self.named(str(each.get("field")))}
-            for each in problem.get("errors") or ()
+        errors = [
+            {**entry, "field": self.named(str(entry.get("field")))}
+            for entry in problem.get("errors") or ()
         ]
-        problem["errors"] = [each for number, each in enumerate(told) if each not in told[:number]]
+        problem["errors"] = [
+            entry for number, entry in enumerate(errors) if entry not in errors[:number]
+        ]
         more = len(problem["errors"]) - 1
         counted = f" (and {more} more)" if more > 0 else ""
         problem["detail"] = _COUNT.sub(counted, self.named(str(problem.get("detail") or "")))
@@ -107,12 +109,12 @@ class Expansion:
     def named(self, text: str) -> str:
         """Write `pods[3].spec.x` of a made pod as `Deployment shop/web: spec.template.spec.x`."""
 
-        def name(found: re.Match[str]) -> str:
-            number = int(found[1])
+        def name(match: re.Match[str]) -> str:
+            number = int(match[1])
             origin = self.origins[number] if number < len(self.origins) else None
             if origin is None:
-                return found[0]
-            return f"{origin.workload}: {origin.template}{'.' if found[0].endswith('.') else ''}"
+                return match[0]
+            return f"{origin.workload}: {origin.template}{'.' if match[0].endswith('.') else ''}"
 
         return _PLACE.sub(name, text)
 
@@ -281,7 +283,7 @@ def _of_replicas(workload: _Workload, _: NodesOf) -> Iterator[Object]:
 
 
 def _of_stateful_set(workload: _Workload, _: NodesOf) -> Iterator[Object]:
-    """Make pods with names that last, and the claims of each."""
+    """Yield pods with stable names, each after its claims."""
     owner = workload.owner("StatefulSet", "apps/v1", workload.name)
     ordinals = workload.spec.get("ordinals") or {}
     start = int(ordinals.get("start") or 0)
@@ -293,12 +295,13 @@ def _of_stateful_set(workload: _Workload, _: NodesOf) -> Iterator[Object]:
         }
         pod = workload.pod(name, owner, labels)
         claims = [
-            _claim(workload, each, name) for each in workload.spec.get("volumeClaimTemplates") or ()
+            _claim(workload, template, name)
+            for template in workload.spec.get("volumeClaimTemplates") or ()
         ]
         yield from (claim for _, claim in claims)
         taken = {volume for volume, _ in claims}
         others = [
-            each for each in pod["spec"].get("volumes") or () if each.get("name") not in taken
+            other for other in pod["spec"].get("volumes") or () if other.get("name") not in taken
         ]
         if claims:
             pod["spec"]["volumes"] = others + [
@@ -338,7 +341,7 @@ def _as_daemon(pod: Object) -> Object:
     spec = pod["spec"]
     more = [*_DAEMONS_TOLERATE, *([_NETWORK] if spec.get("hostNetwork") else [])]
     own = spec.get("tolerations") or []
-    spec["tolerations"] = [*own, *(each for each in more if each not in own)]
+    spec["tolerations"] = [*own, *(toleration for toleration in more if toleration not in own)]
     return pod
 
 

@@ -26,16 +26,16 @@ Patience = Annotated[
 
 
 def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> None:
-    """Wait until plans have succeeded, and tell meanwhile which pods wait; 0 seconds: for ever.
+    """Wait until plans have succeeded, and report waiting pods meanwhile; 0 seconds means forever.
 
     Raises:
-        Refused: a plan is not there, was cancelled, or makes no progress.
-        TimedOut: time is over.
+        Refused: a plan does not exist, was cancelled, or makes no progress.
+        TimedOut: the time is over.
     """
     plans = find_resource("plans")
     waiting = Waiter(session, _Progress(session.output), absent_is_met=False)
     deadline = time.monotonic() + seconds if seconds else _NEVER
-    waiting.until_met([Target(plans, None, each) for each in names], deadline)
+    waiting.until_met([Target(plans, None, name) for name in names], deadline)
 
 
 class _Progress:
@@ -47,10 +47,10 @@ class _Progress:
         self._leaving = 0
 
     def __call__(self, item: Item | None) -> str | None:
-        """Return what is to be said of a plan that has succeeded; None if it has not.
+        """Return what a plan that has succeeded did, or None.
 
         Raises:
-            Refused: it was cancelled, or has made no progress for as long as it may.
+            Refused: the plan was cancelled, or has exceeded its progress deadline.
         """
         status = (item or {}).get("status") or {}
         if status.get("phase") == "Cancelled":
@@ -58,11 +58,13 @@ class _Progress:
             raise Refused({"code": "Cancelled", "detail": f"plan/{name} was cancelled."})
         if status.get("reason") == "ProgressDeadlineExceeded":
             name = (item or {})["metadata"]["name"]
-            told = f"plan/{name} makes no progress; the server goes on with it until it is deleted."
-            raise Refused({"code": "ProgressDeadlineExceeded", "detail": told})
+            detail = (
+                f"plan/{name} makes no progress; the server goes on with it until it is deleted."
+            )
+            raise Refused({"code": "ProgressDeadlineExceeded", "detail": detail})
         self._tell_leaving(status.get("leaving", 0))
-        for each in status.get("waitingPods") or ():
-            self._tell(each)
+        for pod in status.get("waitingPods") or ():
+            self._tell(pod)
         if status.get("phase") != "Succeeded":
             return None
         return f"has succeeded: {_done(item or {}, status)}"
@@ -74,10 +76,10 @@ class _Progress:
         self._leaving = count
 
     def _tell(self, pod: dict[str, Any]) -> None:
-        told = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))
-        if told not in self._told:
-            self._told.add(told)
-            who = f"{told[0]}/{told[1]} waits: " if pod.get("name") else ""
+        key = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))
+        if key not in self._told:
+            self._told.add(key)
+            who = f"{key[0]}/{key[1]} waits: " if pod.get("name") else ""
             self._output.note(f"{who}{pod.get('message')}")
 
 
@@ -90,15 +92,15 @@ _ENDED_BY = {
 
 
 def _done(plan: Item, status: dict[str, Any]) -> str:
-    """Say what a plan that has succeeded has done."""
+    """Describe what a plan that has succeeded did."""
     if (plan["spec"].get("goal") or {}).get("type") != "Rebalance":
         return f"{status.get('evicted', 0)} pods evicted"
-    told = [f"{status.get('moved', 0)} of {status.get('evicted', 0)} pods moved as planned"]
+    parts = [f"{status.get('moved', 0)} of {status.get('evicted', 0)} pods moved as planned"]
     elsewhere, missing = status.get("elsewhere"), status.get("missing")
     if elsewhere:
-        told.append(f"{elsewhere} came elsewhere")
+        parts.append(f"{elsewhere} came elsewhere")
     if missing:
-        told.append(f"{missing} did not come")
+        parts.append(f"{missing} did not come")
     if status.get("reason") in _ENDED_BY:
-        told.append(_ENDED_BY[status["reason"]])
-    return ", ".join(told)
+        parts.append(_ENDED_BY[status["reason"]])
+    return ", ".join(parts)

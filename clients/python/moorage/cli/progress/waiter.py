@@ -40,7 +40,7 @@ class Waiter:
         """Wait for all targets.
 
         Raises:
-            Refused: an object is not there, or goes away meanwhile.
+            Refused: an object does not exist, or is deleted meanwhile.
             TimedOut: the deadline (monotonic seconds) has passed.
         """
         client = self._session.client
@@ -49,10 +49,12 @@ class Waiter:
         remaining = list(targets)
         while remaining:
             revision = str(client.get(client.path())["revision"])
-            remaining = [each for each in remaining if not self._is_met(each, self._read(each))]
+            remaining = [
+                target for target in remaining if not self._is_met(target, self._read(target))
+            ]
             if remaining and time.monotonic() >= deadline:
-                told = ", ".join(each.told for each in remaining[:10])
-                raise TimedOut(f"Timed out: {len(remaining)} still to come, such as {told}.")
+                names = ", ".join(target.told for target in remaining[:10])
+                raise TimedOut(f"Timed out: {len(remaining)} still to come, such as {names}.")
             if remaining:
                 remaining = self._follow(remaining, revision, deadline)
 
@@ -66,15 +68,17 @@ class Waiter:
         return item
 
     def _is_met(self, target: Target, item: Item | None) -> bool:
-        told = self._condition(item)
-        if told is not None:
-            self._session.output.line(f"{target.told} {told}")
-        return told is not None
+        outcome = self._condition(item)
+        if outcome is not None:
+            self._session.output.line(f"{target.told} {outcome}")
+        return outcome is not None
 
     def _follow(self, targets: Sequence[Target], revision: str, deadline: float) -> list[Target]:
-        """Follow the changes since a revision for a while; return the targets that still wait."""
+        """Follow the changes since a revision for a while; return the targets that have not met it."""
         client = self._session.client
-        remaining = {(each.resource.kind, each.namespace, each.name): each for each in targets}
+        remaining = {
+            (target.resource.kind, target.namespace, target.name): target for target in targets
+        }
         seconds = min(max(math.ceil(deadline - time.monotonic()), 1), STREAM_SECONDS_MAX)
         params: dict[str, str | int | None] = {
             "kind": ",".join(sorted({kind for kind, _, _ in remaining})),

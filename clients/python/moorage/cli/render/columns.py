@@ -19,15 +19,15 @@ class Columns:
         """Read `HEADING:PATH,…`.
 
         Raises:
-            WrongUsage: a column is something else.
+            WrongUsage: a column is not `HEADING:PATH`.
         """
-        pairs = [each.partition(":") for each in _NEXT_COLUMN.split(text)]
+        pairs = [part.partition(":") for part in _NEXT_COLUMN.split(text)]
         if not all(heading and path for heading, _, path in pairs):
             raise WrongUsage(f"-o custom-columns={text}: a column is HEADING:PATH.")
         self.headings = [heading for heading, _, _ in pairs]
         self._paths = [read_path(path) for _, _, path in pairs]
 
     def row(self, item: object) -> Sequence[str]:
-        """Return what the columns show of an object."""
-        found = (path(item) for path in self._paths)
-        return [",".join(map(shown, values)) if values else MISSING for values in found]
+        """Return the cells of an object's row."""
+        cells = (path(item) for path in self._paths)
+        return [",".join(map(shown, values)) if values else MISSING for values in cells]

@@ -61,7 +61,9 @@ def print_results_over_clusters(output: Output, results: Sequence[Mapping[str, A
                 result["outcome"],
                 result.get("cluster"),
                 result.get("nodeName"),
-                "; ".join(f"{each['cluster']}: {each['message']}" for each in result["refusals"]),
+                "; ".join(
+                    f"{refusal['cluster']}: {refusal['message']}" for refusal in result["refusals"]
+                ),
             )
             for result in results
         ),
@@ -92,9 +94,9 @@ def print_in_short(output: Output, explanation: Explanation, chosen: str | None)
     feasible = explanation.get("feasible") or ()
     if chosen is not None:
         score = (explanation.get("total") or {}).get(chosen)
-        told = f", score {score}" if score is not None else ""
+        suffix = f", score {score}" if score is not None else ""
         now = "1 node is" if len(feasible) == 1 else f"{len(feasible)} nodes are"
-        output.prose(f"  on {chosen}{told}; {now} feasible now")
+        output.prose(f"  on {chosen}{suffix}; {now} feasible now")
         return
     if feasible:
         output.prose(f"  not placed yet, but {len(feasible)} nodes are feasible now")
@@ -202,12 +204,12 @@ def _domain(domain: Mapping[str, Any]) -> str:
 def _print_exemptions(output: Output, explanation: Explanation) -> None:
     rows = [
         (
-            f"  {each['nodes']}",
-            each["ownerNamespace"] or "the pod itself",
-            each["rule"],
-            each["reason"],
+            f"  {exemption['nodes']}",
+            exemption["ownerNamespace"] or "the pod itself",
+            exemption["rule"],
+            exemption["reason"],
         )
-        for each in explanation.get("exemptions", ())
+        for exemption in explanation.get("exemptions", ())
     ]
     if rows:
         output.table(("  nodes", "whose rule was left out", "rule", "reason"), rows)
@@ -251,10 +253,10 @@ def _why(result: Mapping[str, Any]) -> str | None:
 
 def _without_counts(message: str) -> str:
     """Turn `0/9 nodes are available: 3 a, 6 b.` into `a, b`, so that equal reasons are one."""
-    found = AVAILABILITY.fullmatch(message)
-    if not found:
+    match = AVAILABILITY.fullmatch(message)
+    if not match:
         return message
-    reasons = NEXT_REASON.split(found["reasons"])
+    reasons = NEXT_REASON.split(match["reasons"])
     return ", ".join(sorted(reason.lstrip("0123456789 ") for reason in reasons))
 
 

@@ -77,7 +77,7 @@ class Output:
             WrongUsage: there is no such format, or its template is not valid.
         """
         name, equals, template = text.partition("=")
-        chosen = next((each for each in Format if each == name), None)
+        chosen = next((candidate for candidate in Format if candidate == name), None)
         if chosen is None or bool(equals) is not (chosen in WITH_TEMPLATE):
             raise WrongUsage(f"-o {text}: the formats are {FORMATS}.")
         return cls(chosen, template)
@@ -147,18 +147,18 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
-        told = wrapped(text, self.notes.width)
-        self.notes.print(escape(told), style="dim", highlight=False, soft_wrap=True)
+        lines = wrapped(text, self.notes.width)
+        self.notes.print(escape(lines), style="dim", highlight=False, soft_wrap=True)
 
     def warning(self, warning: Mapping[str, str]) -> None:
-        """A field that the server passes over; of fields that differ only in their numbers the first."""
+        """Print a warning about a field, once for fields that differ only in their indices."""
         alike = re.sub(r"\[[0-9]+\]", "[]", f"{warning['code']} {warning['field']}")
         if alike in self._warned:
             return
         self._warned.add(alike)
         text = f"{warning['field']} {warning['message']}".strip()
-        told = wrapped(f"warning ({warning['code']}): {text}", self.notes.width)
-        marked = escape(told).replace("warning", "[yellow]warning[/]", 1)
+        lines = wrapped(f"warning ({warning['code']}): {text}", self.notes.width)
+        marked = escape(lines).replace("warning", "[yellow]warning[/]", 1)
         self.notes.print(marked, highlight=False, soft_wrap=True)
 
     def progress(self) -> Progress:
@@ -193,7 +193,7 @@ def _wrapped_line(line: str, width: int) -> str:
 
 
 def print_error(error: CliError) -> None:
-    """Print on standard error why the command ends; each detail of a problem gets its own line."""
+    """Print the error that ends the command to standard error, each detail on a line of its own."""
     console = _console(error=True)
     title = "refused" if isinstance(error, Refused) else "error"
     code = (
@@ -201,9 +201,9 @@ def print_error(error: CliError) -> None:
         if isinstance(error, Refused) and "code" in error.problem
         else ""
     )
-    told = wrapped(f"{title}{code}: {error}", console.width)
+    text = wrapped(f"{title}{code}: {error}", console.width)
     console.print(
-        f"[bold red]{title}[/]{escape(told[len(title) :])}", highlight=False, soft_wrap=True
+        f"[bold red]{title}[/]{escape(text[len(title) :])}", highlight=False, soft_wrap=True
     )
     if isinstance(error, Refused):
         for line in _details(error.problem):

@@ -90,11 +90,11 @@ def pod_row(pod: Item, clock: Clock) -> Sequence[object]:
 
 
 def pod_wide(pod: Item) -> Sequence[object]:
-    """Return more of a pod: what it is owned by, and what decides its turn."""
+    """Return a pod's wide columns: its owners, priority, nominated node, and scheduler."""
     spec, status = pod.get("spec", {}), pod.get("status", {})
     owners = pod["metadata"].get("ownerReferences") or ()
     return (
-        ",".join(f"{each['kind']}/{each['name']}" for each in owners),
+        ",".join(f"{owner['kind']}/{owner['name']}" for owner in owners),
         spec.get("priority"),
         status.get("nominatedNodeName"),
         spec.get("schedulerName"),

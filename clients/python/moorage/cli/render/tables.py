@@ -50,8 +50,8 @@ class TableWriter:
             wraps: Whether the text of the last column goes on below; else it is cut.
             headed: Whether the headings are printed.
         """
-        self._headings = [each.upper() if each.islower() else each for each in columns]
-        self._widths = [len(each) if headed else 0 for each in self._headings]
+        self._headings = [column.upper() if column.islower() else column for column in columns]
+        self._widths = [len(heading) if headed else 0 for heading in self._headings]
         self._width = width
         self._wraps = wraps
         self._headed = headed
@@ -106,9 +106,14 @@ def _text(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Make text of what could otherwise move a terminal's cursor or break a line."""
+    """Escape characters that could move a terminal's cursor or break a line."""
     return "".join(
-        each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text
+        character
+        if character.isprintable()
+        else " "
+        if character.isspace()
+        else repr(character)[1:-1]
+        for character in text
     )
 
 

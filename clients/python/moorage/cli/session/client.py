@@ -234,9 +234,9 @@ class Client:
         return self._noted(_decoded(self._sent(request)))
 
     def _noted(self, answer: Any) -> Any:
-        """Take note of the warnings of an answer, and return it."""
-        for each in answer.get("warnings") or () if isinstance(answer, dict) else ():
-            self._warn(each)
+        """Report the warnings of an answer, and return the answer."""
+        for warning in answer.get("warnings") or () if isinstance(answer, dict) else ():
+            self._warn(warning)
         return answer
 
 

@@ -14,24 +14,23 @@ NAMESPACES_MAX = 5
 
 @contextmanager
 def suggest_namespaces(session: Session, target: Target) -> Iterator[None]:
-    """Do something with one object.
+    """Add to the error about an absent object the namespaces with one of its kind and name.
 
     Raises:
-        Refused: as the answer says; of an absent object, also in which other namespaces one of its
-            kind and name is.
+        Refused: the server refused what was asked of it.
     """
     try:
         yield
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND or not (target.namespace and target.name):
             raise
-        found = _namespaces_with(session, target)
-        if not found:
+        namespaces = _namespaces_with(session, target)
+        if not namespaces:
             raise
-        where = ", ".join(f"-n {each}" for each in found[:NAMESPACES_MAX])
-        more = " and others" if len(found) > NAMESPACES_MAX else ""
-        told = f"{error} There is one of this name elsewhere: {where}{more}."
-        raise Refused({**error.problem, "detail": told}) from error
+        where = ", ".join(f"-n {namespace}" for namespace in namespaces[:NAMESPACES_MAX])
+        more = " and others" if len(namespaces) > NAMESPACES_MAX else ""
+        detail = f"{error} There is one of this name elsewhere: {where}{more}."
+        raise Refused({**error.problem, "detail": detail}) from error
 
 
 def _namespaces_with(session: Session, target: Target) -> list[str]:

@@ -30,9 +30,9 @@ class Usage:
 
 
 def usage_of_nodes(client: Client) -> dict[str, Usage]:
-    """Ask the server what is free on each node, by name: exactly what it decides by."""
+    """Return what is free on each node, by its name, exactly as the server counts it."""
     answer = client.get(client.path("topology"), {"key": "metadata.name"})
-    return {each["value"]: Usage(each["free"]) for each in answer["domains"]}
+    return {domain["value"]: Usage(domain["free"]) for domain in answer["domains"]}
 
 
 def readable(resource: str, nanos: int) -> str:

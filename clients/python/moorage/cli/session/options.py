@@ -70,8 +70,8 @@ def token_or_file(token: str | None) -> str | None:
         content = Path(path).read_text("utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        told = f"{TOKEN_FILE_VARIABLE}: {path} cannot be read: {reason}."
-        raise WrongUsage(told) from None
+        message = f"{TOKEN_FILE_VARIABLE}: {path} cannot be read: {reason}."
+        raise WrongUsage(message) from None
     return token or content
 
 

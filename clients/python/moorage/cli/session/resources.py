@@ -172,8 +172,8 @@ def node_name(text: str) -> str:
 
 
 def complete_kind(incomplete: str) -> Iterable[str]:
-    """Return the kinds that begin like this, for the completion of a shell."""
-    return [each.plural for each in RESOURCES if each.plural.startswith(incomplete)]
+    """Return the kinds that begin with `incomplete`, for shell completion."""
+    return [resource.plural for resource in RESOURCES if resource.plural.startswith(incomplete)]
 
 
 def _kept(kind: Kind) -> Resource:

@@ -55,7 +55,9 @@ class GenerateNameParser(Generic[M]):
         try:
             manifest = self._parse(encode(fields))
         except InvalidManifest as error:
-            raise InvalidManifest([_about_prefix(each, prefix) for each in error.errors]) from None
+            raise InvalidManifest(
+                [_about_prefix(problem, prefix) for problem in error.errors]
+            ) from None
         if not isinstance(manifest, ObjectManifest):
             message = "goes with objects only: this kind is a setting, which has to be named"
             raise InvalidManifest([FieldError(PREFIX, message, prefix)])
@@ -68,7 +70,7 @@ def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
     Raises:
         InvalidManifest: the manifest has neither.
     """
-    if not any(each.field == NAME for each in error.errors):
+    if not any(problem.field == NAME for problem in error.errors):
         return None
     try:
         metadata = entries_of(entries_of(decode_strict(raw)).get("metadata"))
@@ -81,7 +83,10 @@ def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
         return prefix
     message = "is required, or generateName to have one made"
     raise InvalidManifest(
-        [FieldError(NAME, message) if each.field == NAME else each for each in error.errors]
+        [
+            FieldError(NAME, message) if problem.field == NAME else problem
+            for problem in error.errors
+        ]
     )
 
 
