@@ -313,6 +313,8 @@ def test_a_process_whose_parent_died_before_it_could_tie_itself_ends(tie):
 
 FORKS = """
 import gc, os
+from service.server import worker
+os.environ[worker.SUPERVISOR_VARIABLE] = str(os.getppid())
 import service.server.preload
 
 def frozen_by_forking() -> bool:
@@ -332,6 +334,10 @@ os.waitpid(worker, 0)
 
 def test_only_the_fork_server_freezes_its_memory_when_it_forks():
     ended = subprocess.run(
-        [sys.executable, "-u", "-c", FORKS], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-u", "-c", FORKS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert ended.stdout.split() == ["True", "False"]
