@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 TABLE = "tools/renames.txt"
 NOT_RENAMED = re.compile(
-    r"CHANGELOG\.md|uv\.lock|docs/campaigns\.json|tools/renames\.txt|tests/tools/test_rename\.py"
+    r"CHANGELOG\.md|bench/RESULTS\.md|uv\.lock|docs/campaigns\.json|tools/renames\.txt|tests/tools/test_rename\.py"
     r"|tests/store/schemas/|tests/public/|openapi/|docs/.*\.svg"
 )
 """Files that speak of the past, or of no code."""

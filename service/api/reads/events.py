@@ -36,7 +36,7 @@ class EventReads:
 
 
 def _row(row: EventRow) -> ObjectRow:
-    """Return the event as an object whose body is a `wire.Event`."""
+    """Return the event as an object whose body is an `Event` of the API."""
     event = row.event
     about = {"apiVersion": "v1", "kind": "Pod", "namespace": event.namespace, "name": event.pod}
     fields = {

@@ -1,4 +1,4 @@
-"""Reads of a cluster and its objects from the store's tables, never from a replica; a deleted cluster is 404.
+"""Reads a cluster and its objects from the store's tables; readers of a cluster that is being deleted get 404.
 
 Every read shows all changes that any process acknowledged before the read arrived.
 """

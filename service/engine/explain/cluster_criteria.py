@@ -42,7 +42,7 @@ def compare_cluster(cluster: Cluster, pod: Pod) -> ClusterComparison:
 
 
 def used_share(cluster: Cluster) -> float:
-    """Return the larger of the requested shares of cpu and memory, from 0 to 1; 1 without nodes."""
+    """Return the larger of the requested shares of cpu and memory, or 1 without nodes."""
     totals = resource_totals(cluster)
     load = [totals[name] for name in _LOAD if name in totals]
     return max(

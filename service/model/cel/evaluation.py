@@ -1,4 +1,4 @@
-"""Checks and evaluates CEL expressions, within bounds on the time and memory that one can use.
+"""Checks and evaluates CEL expressions, and refuses those whose strings or time could grow too large.
 
 The CEL library is imported on first use. It checks types at compile time, matches regular
 expressions in linear time, and stops an evaluation after 10,000 loop iterations. It limits neither

@@ -258,7 +258,7 @@ def _nearest(word: object, known: Iterable[str]) -> str | None:
     """Return the most similar known word, or None if none is similar or `word` is too long."""
     if not isinstance(word, str) or len(word) > GUESSED_LENGTH_MAX:
         return None
-    by_lower = {word.lower(): word for word in known}
+    by_lower = {name.lower(): name for name in known}
     near = get_close_matches(word.lower(), list(by_lower), 1)
     return by_lower[near[0]] if near else None
 

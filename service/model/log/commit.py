@@ -5,7 +5,7 @@ A cluster's history is a chain of commits. Each commit moves the head from (revi
 on how the log is stored. P1 … P20 are the rules of the commit protocol.
 
 If the connection fails during a commit, `service.model.core.errors.OutcomeUnknown` is raised; only
-`Store.settle_unknown` can determine whether it was committed.
+`LogStore.settle_unknown` can determine whether it was committed.
 """
 
 from collections.abc import Sequence

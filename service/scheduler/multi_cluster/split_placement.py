@@ -1,4 +1,4 @@
-"""Places a group across several clusters, all pods or none: each reserves its part, then the home cluster decides.
+"""Splits a group across clusters in two phases: each reserves its part, the home decides, then all bind or release.
 
 Clusters have their own logs, so no transaction spans them. First each cluster reserves the nodes of
 its part (`GroupReservation`) in one commit, the group's home before the others. When all have, the

@@ -257,9 +257,9 @@ class _Advance:
         blocked = [(unit, waves.blocked[unit]) for unit in waves.waiting if unit in waves.blocked]
         if body.spec.when_unschedulable == "Evict":
             blocked = self._leave_anyway(blocked, leaving, evictions_left(body))
-        blocked_pods = [(pod, blocked) for unit, blocked in blocked for pod in unit.pods]
+        blocked_pods = [(pod, reason) for unit, reason in blocked for pod in unit.pods]
         return leaving, [
-            (pod, blocked) for pod, blocked in blocked_pods if blocked.reason != "MovesMax"
+            (pod, reason) for pod, reason in blocked_pods if reason.reason != "MovesMax"
         ]
 
     def _limited(self, body: PlanBody) -> MoveLimits:

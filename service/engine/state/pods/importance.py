@@ -1,4 +1,4 @@
-"""The placed pods of each node as arrays in order of importance, for preemption.
+"""The placed pods of each node as arrays for preemption, the most important first.
 
 A pod is more important than another if its priority is higher or, at equal priority, if it has run
 longer.
