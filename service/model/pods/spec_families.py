@@ -1,4 +1,4 @@
-"""The families of specs: specs of one owner's pods that differ only in names.
+"""Spec families: the specs of one owner's pods, which differ only in names.
 
 The StatefulSet controller names each pod's claims after the pod, and sets `hostname` to the pod's
 name, which scheduling does not read. The DaemonSet controller writes the node's name into the only
