@@ -1,4 +1,4 @@
-"""Starvation: pods refused too often for lack of resources get every chance first."""
+"""Starvation: pods refused too often for lack of resources are tried before all others."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from service.scheduler.pending.equivalence_classes import EquivalenceClass, Orde
 
 
 class Starvation:
-    """The equivalence classes of one queue that starve, and the one that skips its back-off."""
+    """The starving equivalence classes of one queue, and the one that skips its back-off."""
 
     def __init__(self, failures_max: int) -> None:
         self._failures_max = failures_max
@@ -19,13 +19,13 @@ class Starvation:
             self._starved[equivalence] = None
 
     def forget(self, equivalence: EquivalenceClass) -> None:
-        """Drop all that is remembered of an equivalence class."""
+        """Drop everything recorded about an equivalence class."""
         self._starved.pop(equivalence, None)
         if self.is_chosen(equivalence):
             self._chosen = None
 
     def is_chosen(self, equivalence: EquivalenceClass) -> bool:
-        """Return whether this is the class that gets every chance first."""
+        """Return whether this is the starving class that is tried before all others."""
         return equivalence is self._chosen
 
     def choose(self, head_of: Callable[[EquivalenceClass], Order | None]) -> Order | None:
