@@ -97,7 +97,7 @@ _HOMES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in
 
 
 def __getattr__(name: str) -> object:
-    """Import what is named for the first time (PEP 562)."""
+    """Import a name on its first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Waiting for plans that the server carries out, and telling how far they are."""
+"""Waits for plans that the server carries out, and reports their progress."""
 
 import time
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from moorage.cli.session.resources import Target, find_resource
 
 FOREVER = "0s"
 _NEVER = 1e12
-"""A time that does not come, in seconds of the machine's clock."""
+"""A time that is never reached, in monotonic seconds."""
 
 NoWait = Annotated[
     bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
@@ -26,11 +26,11 @@ Patience = Annotated[
 
 
 def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> None:
-    """Wait until plans have succeeded, and tell meanwhile which pods wait; 0 seconds: for ever.
+    """Wait until plans have succeeded, reporting waiting pods; 0 seconds means no time limit.
 
     Raises:
-        Refused: a plan is not there, was cancelled, or makes no progress.
-        TimedOut: time is over.
+        Refused: a plan does not exist, was canceled, or makes no progress.
+        TimedOut: the time is over.
     """
     plans = find_resource("plans")
     waiting = Waiter(session, _Progress(session.output), absent_is_met=False)
@@ -39,7 +39,7 @@ def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> No
 
 
 class _Progress:
-    """Tells whether a plan has succeeded, and meanwhile which pods wait, and for what."""
+    """Checks whether a plan has succeeded, and reports which pods are waiting and why."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -47,10 +47,10 @@ class _Progress:
         self._leaving = 0
 
     def __call__(self, item: Item | None) -> str | None:
-        """Return what is to be said of a plan that has succeeded; None if it has not.
+        """Return a message about a plan that has succeeded, or None if it has not.
 
         Raises:
-            Refused: it was cancelled, or has made no progress for as long as it may.
+            Refused: the plan was canceled, or exceeded its time without progress.
         """
         status = (item or {}).get("status") or {}
         if status.get("phase") == "Cancelled":
@@ -86,11 +86,11 @@ _ENDED_BY = {
     "EvictionsMax": "as many were evicted as may be",
     "SecondsOver": "the time for the last search was over",
 }
-"""Why a plan that rebalances has ended before no move was better."""
+"""Why a rebalancing plan ended before it ran out of improving moves."""
 
 
 def _done(plan: Item, status: dict[str, Any]) -> str:
-    """Say what a plan that has succeeded has done."""
+    """Describe the result of a plan that has succeeded."""
     if (plan["spec"].get("goal") or {}).get("type") != "Rebalance":
         return f"{status.get('evicted', 0)} pods evicted"
     told = [f"{status.get('moved', 0)} of {status.get('evicted', 0)} pods moved as planned"]
