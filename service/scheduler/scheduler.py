@@ -106,7 +106,7 @@ class Scheduler:
         expressions: ExpressionEvaluator | None = None,
         suspects: SuspectRegistry | None = None,
     ) -> None:
-        """Create a scheduler; without `expressions`, decisions evaluate CEL expressions themselves."""
+        """Create a scheduler; without `expressions`, decisions evaluate CEL themselves."""
         self._suspects = suspects or NoSuspects()
         self._store, self._extenders, self._expressions = store, extenders, expressions
         self._tracer = tracer
@@ -402,7 +402,7 @@ class Scheduler:
                 end = now + self._limits.slice_seconds
 
     async def loop_here(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
-        """Return the loop whose replica shows a cluster's committed state, without delaying decisions.
+        """Return the loop whose replica shows a cluster's committed state, or None.
 
         Returns None if another worker has the cluster, or the name belongs to another cluster now;
         then the tables have to be read.
@@ -517,7 +517,7 @@ class Scheduler:
                 del future
 
     def _patience(self, intent: Intent[Any]) -> float:
-        """Return how long an intent may be decided among placements before it moves beside them."""
+        """Return how long an intent may be decided among placements."""
         if isinstance(intent, PlacePods) and intent.dry_run and not intent.compare:
             return self._limits.dry_run_seconds
         return inf
@@ -681,7 +681,7 @@ class Scheduler:
             self.loops.sleep(name)
 
     async def _listen(self) -> None:
-        """Read the heads as soon as other processes hint that logs have grown (protocol rule P14)."""
+        """Read the heads when other processes hint that logs have grown (rule P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
                 await self._look(grown or self._everything(), idle_only=bool(grown))

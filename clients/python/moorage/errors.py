@@ -43,7 +43,7 @@ class ProblemError(MoorageError):
         self.title: str = document.get("title") or ""
         self.detail: str = document.get("detail") or ""
         self.errors: Sequence[Mapping[str, Any]] = document.get("errors") or ()
-        """Each wrong field, with its `field` (a path), `message`, and perhaps its `value`."""
+        """The invalid fields, each with its `field` (a path), `message`, and perhaps `value`."""
         self.retry_after_seconds = retry_after_seconds
         """How many seconds the server asks to wait before a retry, or None."""
         super().__init__(_sentence(self))
@@ -137,7 +137,7 @@ def error_of_answer(
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Read a `Retry-After` in seconds; dates, which Moorage does not send, tell nothing."""
+    """Parse a `Retry-After` in seconds, or return None, also for dates."""
     try:
         return None if retry_after is None else max(float(retry_after), 0.0)
     except ValueError:

@@ -111,7 +111,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Reader(Protocol[R_co]):
-    """Takes pieces of one stream, and gives what is complete, with the revision to go on from."""
+    """Collects pieces of one stream, and yields complete records with their revisions."""
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, R_co]]:
         """Yield the records completed by this piece.

@@ -67,7 +67,7 @@ class CommitInProgress(NamedTuple):
 
 
 class ClusterLoop:
-    """Serves one cluster; once `run` runs, `enqueue`, `on_head`, and `stop` are called from outside."""
+    """Serves one cluster; `enqueue`, `on_head`, and `stop` may be called while `run` runs."""
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
@@ -198,7 +198,7 @@ class ClusterLoop:
         return known, replica.committed_objects()
 
     async def _head_from(self, head: Head) -> Head | None:
-        """Wait a short time for the replica to reach a head; return the head that it is at, or None."""
+        """Wait briefly for the replica to reach `head`; return its head, or None."""
         if not self.follower.has_reached(head.revision):
             self.on_head(head)
         if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
@@ -249,8 +249,7 @@ class ClusterLoop:
 
     @property
     def state(self) -> ReplicaState | None:
-        """The replica's revision and digest, or None without a replica or with tentative changes.
-        """
+        """The replica's revision and digest; None without a replica or with tentative changes."""
         replica = self.follower.replica
         if replica is None or self._open is not None or self._publication is not None:
             return None
@@ -354,8 +353,7 @@ class ClusterLoop:
                 self._refuse_waiting(MoorageError(f"The cluster could not be loaded: {error}"))
 
     def _stop_at(self, unreadable: ObjectUnreadable) -> None:
-        """Refuse all requests for a while, because none can be decided exactly without this object.
-        """
+        """Refuse all requests for a while, since none can be decided without this object."""
         # Without its traceback, which references everything that was loaded.
         error = ObjectUnreadable(unreadable.kind, unreadable.namespace, unreadable.name)
         if self._unreadable is None or self._unreadable.detail != error.detail:
@@ -417,7 +415,7 @@ class ClusterLoop:
             self._open = None
 
     def _set_aside(self, ticket: Ticket, questions: list[Question]) -> None:
-        """Decide a request again once its questions are answered; others proceed meanwhile."""
+        """Decide a request again once its questions are answered, without blocking others."""
         task = asyncio.create_task(self._answer(ticket, questions))
         self._aside[task] = ticket
         task.add_done_callback(lambda done: self._aside.pop(done, None))
@@ -480,7 +478,7 @@ class ClusterLoop:
         return ticket.future.done()  # no caller is waiting for an answer any more
 
     async def _decide_locked(self) -> None:
-        """Decide and commit with the head locked, so that the race cannot be lost again (protocol rule P6)."""
+        """Decide and commit with the head locked, so that no race is possible (rule P6)."""
         locked = CommitUnderLock(self.follower, self._decider, self._committer, self._take)
         begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
@@ -508,7 +506,7 @@ class ClusterLoop:
     # Publishing
 
     def publish(self, batch: Batch) -> None:
-        """Begin to commit a batch. Its task is never cancelled, not even with the loop's."""
+        """Start committing a batch. The commit is never canceled, even with the loop."""
         head = self.follower.head
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
@@ -590,7 +588,7 @@ class ClusterLoop:
             ticket.answer(outcome if is_known else error)
 
     def requeue_open(self) -> None:
-        """Requeue the open batch, since the state that it was decided on is gone (protocol rule P7)."""
+        """Requeue the open batch, because its base state is gone (protocol rule P7)."""
         self._requeue(self._take_open())
 
     def _take_open(self) -> list[Ticket]:

@@ -77,7 +77,7 @@ class Committer:
     async def publish_locked(
         self, head: Head, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head before deciding (protocol rule P6); return None if nothing had to be committed.
+        """Lock the head, decide, and commit (protocol rule P6); return None without a commit.
 
         Raises what `publish` raises.
         """
@@ -141,6 +141,6 @@ class Committer:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a commit failed in one line: by the driver's error, if the store wrapped one."""
+    """Return a one-line reason for a failed commit, from the driver's error if wrapped."""
     cause = error.__cause__ or error
     return " ".join(str(cause).split()) or type(cause).__name__

@@ -188,7 +188,7 @@ class Decider:
     def _postpone(
         self, replica: Replica, batch: Batch, ticket: Ticket, start: Mark
     ) -> Generator[None, None, None]:
-        """Undo a decision that needs answers of expressions, and schedule it again with them.
+        """Undo a decision that needs unevaluated expressions, and schedule it again.
 
         The engine's caches keep what the decision added, since the repetition needs the same
         entries and the same facts about nodes.
@@ -214,7 +214,7 @@ def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:
     """Run a decision until it ends or is no longer wanted.
 
     Raises:
-        Overloaded, LongDryRun: the decision is no longer wanted; the caller has to undo its changes.
+        Overloaded, LongDryRun: the decision is no longer wanted; the caller must undo its changes.
     """
     while True:
         try:

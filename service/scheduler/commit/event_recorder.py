@@ -85,7 +85,7 @@ class EventRecorder:
         return allowance
 
     def _give_back(self, cluster_id: int, events: _Gathered) -> None:
-        """Put events back before newer ones, and drop the oldest beyond twice the burst."""
+        """Put unstored events back before newer ones, dropping the oldest over the limit."""
         meanwhile = self._gathered.pop(cluster_id, {})
         for key, event in meanwhile.items():
             events[key] = merged(events[key], event) if key in events else event

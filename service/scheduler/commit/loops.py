@@ -28,7 +28,7 @@ class Loops(dict[str, ClusterLoop]):
         self._round: Iterator[str] = iter(())
 
     def of(self, cluster_ids: Iterable[int], *, idle_only: bool = False) -> list[ClusterLoop]:
-        """Return the loops of these clusters, or only the idle ones; a cluster may have no loop."""
+        """Return the loops of these clusters, or only the idle ones; some may have none."""
         names = [self._names.get(cluster_id) for cluster_id in cluster_ids]
         loops = [self[name] for name in names if name is not None]
         return [loop for loop in loops if loop.idle] if idle_only else loops

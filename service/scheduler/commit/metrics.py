@@ -216,8 +216,7 @@ class PluginTimer:
         """When to time the next pod."""
 
     def sample(self, replica: Replica, outcome: AnswerOrError) -> None:
-        """Time the plugins for the first placed pod of an answer; call this once a sample is due.
-        """
+        """Time the plugins for an answer's first placed pod; call this once a sample is due."""
         if not isinstance(outcome, PlacementAnswer):
             return
         started = self._clock.monotonic()

@@ -125,8 +125,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.unwanted = LongDryRun()
 
     def answer(self, outcome: AnswerOrError) -> None:
-        """Complete the request with an answer or an error, unless its caller has stopped waiting.
-        """
+        """Complete the request with an answer or error, unless the caller stopped waiting."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -135,8 +134,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.future.set_result(outcome)
 
     def answer_from(self, record: IdempotencyRecord, revision: int) -> None:
-        """Answer with the outcome stored for the key, or refuse a different request with this key.
-        """
+        """Answer with the stored outcome, or refuse a different request with this key."""
         assert self.idempotency is not None
         if record.request_hash == self.idempotency.request_hash:
             self.answer(RecordedAnswer(revision=revision, answer=record.answer))
@@ -144,7 +142,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.answer(key_reused_error(record.key))
 
     def record(self, outcome: AnswerOrError) -> IdempotencyRecord | None:
-        """Return the record for repetitions of this key, or None for errors (protocol rule P11)."""
+        """Return the record for later requests with this key; None for errors (rule P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None
         if self.is_dry_run:
@@ -244,7 +242,7 @@ class Batch:
         )
 
     def release(self) -> None:
-        """Release the answers, now that the state that they rest on is committed (protocol rule P8)."""
+        """Release the answers, now that their base state is committed (protocol rule P8)."""
         for ticket, outcome in self.decided:
             ticket.answer(outcome)
 
@@ -293,7 +291,6 @@ def change_of(entry: Entry) -> Change:
 
 
 def _labels_before(before: Stored, after: Stored) -> bytes | None:
-    """Return the old labels if a Put changed them, or None; watches with label selectors need them.
-    """
+    """Return the old labels if a Put changed them (for label selectors), or None."""
     labels = before.manifest.labels
     return None if labels == after.manifest.labels else msgspec.json.encode(labels)

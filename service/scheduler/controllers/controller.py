@@ -102,7 +102,7 @@ class Controller(ABC):
     def _submit(
         self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
     ) -> None:
-        """Put an intent into the inbox; `conclude` is later called with the answer, never immediately."""
+        """Submit an intent to the inbox; `conclude` is called later with the answer."""
         assert self._enqueue is not None
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         deadline = self._clock.monotonic() + self._limits.request_seconds_max

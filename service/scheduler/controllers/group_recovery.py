@@ -104,8 +104,7 @@ class SplitGroupController(Controller):
         await self._take(group.name, "Forget")
 
     async def _follow(self, name: str, home: str) -> None:
-        """Apply the home cluster's decision on a group to the group's pods here, once there is one.
-        """
+        """Apply the home cluster's decision on a group, if any, to the group's pods here."""
         group = await self._read(home, name) if home != self.lease.cluster else None
         if group is None:
             await self._take(name, "Release")

@@ -62,7 +62,7 @@ class PendingPodController(Controller):
         self._not_before = self._swept = clock.monotonic()
 
     def _is_suspect(self, pod: PodManifest) -> bool:
-        """Return whether one worker died deciding a pod; after two it is refused without risk."""
+        """Return whether one worker died deciding this pod; after two, it is refused."""
         spec = pod.template.spec_json
         deaths = self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec)
         return 0 < deaths < SET_ASIDE_DEATHS

@@ -139,7 +139,7 @@ class PlanController(SweepController):
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:
-        """Pause long while pods wait: each look takes the time of some placements."""
+        """Return how long to pause, longer while pods wait, since a step is expensive."""
         assert isinstance(answer, PlansAnswer)
         if answer.evicted or answer.searches:
             return super()._pause_after(answer, took)

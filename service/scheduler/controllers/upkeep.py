@@ -71,7 +71,7 @@ class Upkeep:
         await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
-        """Return whether a cluster needs upkeep now: rarely, if it is unchanged or another worker's."""
+        """Return whether a cluster needs upkeep; seldom if unchanged or another worker's."""
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True
@@ -79,7 +79,7 @@ class Upkeep:
         return self._clock.monotonic() >= look.at + pause
 
     def _pause(self, cluster_id: int, head: Head) -> float:
-        """Return twice the last pause if nothing has changed: thousands of clusters may be unused."""
+        """Return twice the last pause if nothing changed: most clusters may be unused."""
         least = self._limits.upkeep_lease_seconds / 2
         look = self._looks.get(cluster_id)
         if look is None or look.head != head:
@@ -135,7 +135,7 @@ class Upkeep:
             await self._clock.sleep(0)
 
     async def _sweep_audit(self) -> None:
-        """Delete old rows of all audit chains: deleted clusters have one, too, but no lease."""
+        """Delete old rows of all audit chains, even of deleted clusters, which have no lease."""
         limits, now = self._limits, self._clock.monotonic()
         if now < self._audit_due:
             return

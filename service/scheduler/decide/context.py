@@ -57,7 +57,7 @@ def _never() -> bool:
 
 
 class DecisionContext(msgspec.Struct, kw_only=True):
-    """Everything that deciding one intent may read. Changes to `replica` take effect at once."""
+    """The inputs of one intent's decision. Changes to `replica` take effect at once."""
 
     replica: Replica
     now: str

@@ -228,7 +228,7 @@ def upsert(
 
     Raises:
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
-        Conflict: a claim that a placed pod uses would be replaced, and the caller is not an observer.
+        Conflict: a claim in use by a placed pod would be replaced, and the caller is no observer.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
@@ -342,7 +342,7 @@ def _format_name(manifest: AnyManifest) -> str:
 
 
 def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) -> None:
-    """Delete an object for a new one of its name; only observers may state that one in use is gone."""
+    """Delete an object to make room for a new one; only observers may replace one in use."""
     if isinstance(old, PodManifest):
         authorize_removal(caller, old)
     elif not caller.may("observe", old.namespace):

@@ -75,7 +75,7 @@ class MultiClusterPlacer:
         Raises:
             NotFound: a cluster does not exist.
             Overloaded: time ran out, or the leases expired because the process or the database
-                stalled; units already placed stay placed, and a repeated request returns their nodes.
+                stalled; placed units stay placed, and a repeated request returns their nodes.
             Conflict: pods of one unit are in different clusters already.
             MoorageError: as `ClusterClient`.
         """
@@ -186,7 +186,7 @@ class RequestLeases:
         return await self._store.leases.acquire(number, name, holder, LEASE_SECONDS) is not None
 
     async def _prolong(self, held: HeldLeases) -> None:
-        """Renew held leases; do not reacquire an expired one, as another request may have had it."""
+        """Renew held leases, but never reacquire an expired one."""
         now = self._clock.monotonic()
         if now < self._since + RENEW_SECONDS:
             return
@@ -259,7 +259,7 @@ class _Work:
         ordered: Sequence[ClusterBid],
         refusals: list[list[ClusterRefusal]],
     ) -> bool:
-        """Let the first of these clusters that takes a unit place it; record why the others do not."""
+        """Place a unit in the first cluster that takes it; record why others refuse."""
         for bid in ordered:
             results = bid.results
             if bid.takes_any and not self._request.dry_run:

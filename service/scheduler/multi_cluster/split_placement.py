@@ -56,7 +56,7 @@ Places = Mapping[int, tuple[str, PlacementResult]]
 
 
 class SplitGroupPlacement:
-    """Places the groups of one request across several clusters, while its leases are held."""
+    """Places one request's groups across clusters, while its leases are held."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class SplitGroupPlacement:
     # Which cluster gets which pods
 
     async def _share_out(self, unit: Unit, refused: set[tuple[str, int]]) -> Parts | None:
-        """Divide the pods among clusters that take them together; return None if some are left over.
+        """Divide the pods among clusters that take them together, or return None.
 
         All clusters are asked about all remaining pods, until each pod has its cluster: pods that
         one cluster has got may allow more in another.
@@ -354,7 +354,7 @@ class _Sharing:
         answers_by_cluster: Mapping[str, Mapping[int, PlacementResult]],
         taking: Mapping[str, set[int]],
     ) -> str | None:
-        """Choose the cluster for a pod: by multi-cluster rules, then so that few clusters get pods."""
+        """Choose a pod's cluster by multi-cluster rules, then to use few clusters."""
         answers = {
             name: results[place] for name, results in answers_by_cluster.items() if place in results
         }
@@ -423,7 +423,7 @@ class _SpreadCounts:
     def judge(
         self, place: int, spread: Mapping[str, Sequence[SpreadOverClusters]]
     ) -> tuple[set[str], dict[str, int]]:
-        """Return the clusters that all constraints of a pod allow, and the counts of soft constraints."""
+        """Return the clusters that all of a pod's constraints allow, and the soft counts."""
         allowed, soft = set(spread), dict.fromkeys(spread, 0)
         for number, key in enumerate(self._rules[place]):
             rules = {

@@ -193,7 +193,7 @@ class ClusterOwners:
             _log.debug("Leases end by themselves.", exc_info=True)
 
     def _ask(self, cluster: str) -> asyncio.Task[None]:
-        """Read the lease's holder, and acquire or renew it if possible, once at a time."""
+        """Read the lease's holder, and acquire or renew the lease if possible."""
         task = self._asking.get(cluster)
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._refresh(cluster))

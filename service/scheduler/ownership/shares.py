@@ -153,7 +153,7 @@ class ClusterShares:
             _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
 
     async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
-        """Have a worker load a cluster; return False only if it cannot be reached, not if it is slow."""
+        """Have a worker load a cluster; return False only if it is unreachable."""
         try:
             async with asyncio.timeout(end - self._clock.monotonic()):
                 return await self._prepare(worker, cluster)

@@ -66,7 +66,7 @@ class Backoff:
         return None
 
     def _seconds(self, equivalence: EquivalenceClass) -> float:
-        """Return the back-off: 0 after the first refusal, then 1 s by default, then doubled each time."""
+        """Return the back-off: 0 s after the first refusal, then 1 s by default, doubling."""
         limits, failures = self._limits, equivalence.failures
         if equivalence.is_costly:
             return limits.pending_backoff_seconds_max

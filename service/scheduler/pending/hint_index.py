@@ -38,7 +38,7 @@ class QueueingHintIndex:
     def concerned(
         self, event: ClusterEvent, everybody: Iterable[EquivalenceClass]
     ) -> list[EquivalenceClass]:
-        """Return the classes that an event may help, and perhaps others, or `everybody` if any may be."""
+        """Return the classes that an event may help, possibly with some others."""
         plugins = plugins_turned_by(event)
         if plugins is None:
             return list(everybody)

@@ -169,7 +169,7 @@ class PendingQueue:
                 self._change(group, entry.revision)
 
     def _membership(self, manifest: object) -> tuple[GroupRef, object] | None:
-        """Return a pod's group and the facts about it that matter to other members, or None."""
+        """Return a pod's group and the facts that matter to other members, or None."""
         if not isinstance(manifest, PodManifest):
             return None
         group, pod = self._group_of(manifest), manifest.pod
@@ -332,7 +332,7 @@ class PendingQueue:
         return self._config.priority_of(pod.spec.priority_class_name) or 0
 
     def _sort_in(self, equivalence: EquivalenceClass) -> None:
-        """Put an equivalence class where it belongs, whatever was decided about it before."""
+        """Move an equivalence class to its proper state, ignoring earlier decisions."""
         self._forget(equivalence)
         if equivalence.group is not None:
             equivalence.state = State.ACTIVE

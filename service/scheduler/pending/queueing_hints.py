@@ -103,7 +103,7 @@ def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] |
 
 
 def labels_of(plugin: str, event: ClusterEvent) -> frozenset[Pair] | None:
-    """Return the labels that an event concerns, for `plugin`, or None if it may concern any pod."""
+    """Return the labels that an event concerns for `plugin`, or None for any pod."""
     known = known_plugins().get(plugin)
     return None if known is None else known.labels_of(event)
 
@@ -126,7 +126,7 @@ def _counting(manifest: object) -> Pod | None:
 
 
 def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event that a pod's reserved room was freed: for others it is as if the pod left."""
+    """Return the event for room given up by a pod, or no event."""
     if not isinstance(before, PodManifest) or not _reserves(before.pod):
         return []
     old, new = before.pod, after.pod if isinstance(after, PodManifest) else None

@@ -15,7 +15,7 @@ _plans = 0
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Disable the collector while a plan is made; memory without cycles is freed all the same."""
+    """Disable the collector during a plan; acyclic objects are still freed."""
     global _plans  # noqa: PLW0603 - the collector is one for the whole process
     _plans += 1
     gc.disable()

@@ -175,7 +175,7 @@ class Planner:
 
     @asynccontextmanager
     async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
-        """Wait for the turn of one plan; yield the replica at the committed state, to be left unchanged."""
+        """Wait for one plan's turn, and yield the replica at the committed state."""
         if self._waiting >= self._limits.plans_waiting_max:
             raise Overloaded("Too many plans of this cluster are waiting.")
         self._waiting += 1
@@ -342,7 +342,7 @@ class Planners:
         keep: Callable[[asyncio.Task[Any]], None],
         expressions: ExpressionEvaluator | None = None,
     ) -> None:
-        """Create planners; `submit` decides an intent among placements, and `keep` holds a task to its end."""
+        """Create planners; `submit` decides an intent, and `keep` holds a task to its end."""
         self._store = store
         self._expressions = expressions
         self._submit = submit
@@ -430,7 +430,7 @@ class Planners:
     async def _beside_placements(
         self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
     ) -> T:
-        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
+        """Work on the second replica, after bringing the first to the head by an empty plan."""
         await self._submit(cluster, MakePlan())
         loop = await self._loop_of(cluster)
         task = asyncio.create_task(work(self.of(loop.cluster_id), loop))

@@ -51,9 +51,9 @@ class PlanningReplica:
             self.drop()
 
     def catching_up(self, source: Replica) -> Generator[None, None, Replica | None]:
-        """Bring it to the committed state of the first replica, step by step, creating it if need be.
+        """Bring the replica to the first one's committed state, creating it if need be.
 
-        Returns None if it was dropped meanwhile.
+        Returns None if the replica was dropped in the meantime.
         """
         if self._source is not source:
             self.drop()

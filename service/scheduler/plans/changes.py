@@ -63,7 +63,7 @@ class ForkEditor(msgspec.Struct):
         """Apply all changes in order, and return how many objects each one affects.
 
         Raises:
-            InvalidManifest, NotFound, Forbidden: a change is impossible, or not allowed for this caller.
+            InvalidManifest, NotFound, Forbidden: a change is impossible or not allowed.
         """
         counts = []
         for index, change in enumerate(changes):

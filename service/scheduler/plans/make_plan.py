@@ -46,7 +46,8 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
     """Plan the consequences of an intent's changes, and restore the replica.
 
     Raises:
-        InvalidManifest, NotFound, PodDiffers, Forbidden: a change is impossible, or the goal's pods cannot be placed as sent.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: a change is impossible, or the
+            goal's pods cannot be placed as sent.
     """
     fork = Fork(context)
     try:

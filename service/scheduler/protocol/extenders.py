@@ -71,5 +71,5 @@ class ExtenderCaller(Protocol):
     """Queries the extenders of profiles."""
 
     async def ask(self, question: ExtenderQuestion) -> ExtenderVerdict:
-        """Ask all extenders that the question names; return a verdict within their timeouts in any case."""
+        """Query every extender in the question; always return a verdict within their timeouts."""
         ...

@@ -164,7 +164,7 @@ class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
 
 
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
-    """Put all objects of a `List` in one commit, or none; a PriorityClass changes the configuration.
+    """Put all objects of a `List` in one commit, or none. PriorityClasses change the configuration.
 
     Of the kinds in `prune`, all other objects that have not changed since `prune_before` are
     deleted.
@@ -199,7 +199,7 @@ class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Put or delete some objects in one commit; invalid lines are reported, and do not stop the others."""
+    """Put or delete objects in one commit; invalid lines do not stop the others."""
 
     lines: tuple[ApplyLine, ...]
     caller: Caller = ANYBODY
@@ -405,7 +405,7 @@ class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
-    """Make a plan and carry it out in one commit, if it reaches its goal and is the expected one."""
+    """Make a plan and carry it out in one commit, if it reaches its goal as expected."""
 
     plan: MakePlan
     expected: tuple[PlanStepKey, ...] | None = None

@@ -71,7 +71,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     plan_patience_seconds: float = 0.01
     """How long, at most, planning waits after each slice for other requests of its cluster."""
     plan_explained_pairs_max: int = 500_000
-    """How many pairs of a pod and a node one plan explains; further pods only have a message."""
+    """The maximum number of pod-node pairs that a plan explains in full."""
     plans_waiting_max: int = 20
     """How many plans of a cluster may run or wait in this process; further ones are refused as
     Overloaded."""
@@ -158,7 +158,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     extended_pods_max: int = 50
     """The maximum number of pods in one request that need extenders."""
     extended_retries_max: int = 3
-    """How often extenders are asked again about a pod whose node was taken meanwhile."""
+    """How often extenders are queried again about a pod whose node was taken."""
     extended_retry_seconds: float = 10.0
     """How soon a pending pod refused by extenders is retried, even without changes."""
     pending_slice_seconds: float = 0.01
@@ -169,7 +169,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pending_early_tries: int = 10
     """How many of the first pods that a change can help are tried despite their back-off."""
     pending_retry_seconds: float = 300.0
-    """After how long without an attempt a pod is retried, even if nothing seems to help it."""
+    """How long after its last attempt a pod is retried, even if no change seems to help."""
     pending_told_seconds: float = 60.0
     """The minimum interval between changes of the conditions of many equal pods (protocol rule
     P18)."""

@@ -96,7 +96,7 @@ class LogStore(Protocol):
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (protocol rule P11)."""
+        """Record answers that changed nothing, if the log still ends at `head` (rule P11)."""
         ...
 
     async def find_answers(
@@ -149,13 +149,13 @@ class HistoryStore(Protocol):
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Return the objects of a kind that existed at a revision, by the last changes of the log."""
+        """Return the objects of a kind that existed at a revision."""
         ...
 
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the first of these objects as they were, at least one, or None if one was compacted."""
+        """Return the first of these objects in their earlier state, or None if compacted."""
         ...
 
     async def changes(
@@ -167,7 +167,7 @@ class HistoryStore(Protocol):
         limit: int,
         without: Sequence[str] = (),
     ) -> PastChanges:
-        """Return objects that have changed since a revision, except those of the kinds `without`."""
+        """Return objects that changed since a revision, except those of kinds in `without`."""
         ...
 
     async def bound_at(
@@ -222,15 +222,15 @@ class LeaseStore(Protocol):
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or extend a lease; return None if another holder has it or the cluster does not exist."""
+        """Acquire or extend a lease; return None if it is held or the cluster is gone."""
         ...
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return its current holder's; return None if the cluster does not exist."""
+        """Acquire or extend a lease, or return its current holder's; None without a cluster."""
         ...
 
     async def prolong(self, held: HeldLeases, seconds: float) -> bool:
-        """Extend all of these leases; if any has been lost, extend none and return False."""
+        """Extend all of these leases, or none if any was lost; return whether it worked."""
         ...
 
     async def transfer(
@@ -292,7 +292,7 @@ class EventStore(Protocol):
         ...
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete some events that are too old, or too many for a reason; return how many. Repeat until 0."""
+        """Delete some old or excess events, and return how many. Repeat until 0."""
         ...
 
 
@@ -386,11 +386,11 @@ class Store(Protocol):
     def recovery(self) -> RecoveryStore: ...
 
     def notify(self, cluster_id: int) -> None:
-        """Hint to other processes soon that a log has grown; the hint may get lost (protocol rule P14)."""
+        """Hint to other processes that a log has grown; hints may get lost (rule P14)."""
         ...
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield the clusters whose logs have reportedly grown; an empty set stands for all of them.
+        """Yield the clusters whose logs may have grown; an empty set stands for all.
 
         The iterator never ends and never raises.
         """

@@ -103,7 +103,7 @@ class Follower:
             self.replica.settle(end)
 
     async def reach(self, revision: int, seconds: float) -> bool:
-        """Wait a limited time for the replica to reach a revision of the log, and return whether it has."""
+        """Wait up to `seconds` for a revision of the log; return whether it was reached."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.has_reached(revision):

@@ -127,7 +127,7 @@ class Loader(Generic[AnyTarget]):
         self.come_to(page.head)
 
     async def has_come_to(self, head: Head) -> bool:
-        """Bring what was read before to a later head; return False if the log does not lead there."""
+        """Replay the log up to `head`; return False if the log does not reach it."""
         while self.head is not None and self.head.tip != head.tip:
             page = await self._source.log.read(
                 self._cluster_id, self.head.revision, self.head.tip, self._page_changes

@@ -80,7 +80,7 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Replica:
-    """The objects of one cluster at `revision`, which runs ahead of the log while tentative."""
+    """The objects of one cluster at `revision`, including tentative changes."""
 
     def __init__(self, templates: TemplateCache) -> None:
         self.cluster = Cluster(ClusterConfig())
@@ -307,7 +307,7 @@ class Replica:
         self.cluster.undo(mark.engine)
 
     def undoing(self, mark: Mark) -> Generator[None, None, None]:
-        """Undo all changes since a mark in steps; before the last one, only read committed objects."""
+        """Undo all changes since a mark in steps; meanwhile, read only committed objects."""
         self._undo_objects(mark)
         while self.cluster.position - mark.engine > UNDO_STEP:
             self.cluster.undo(self.cluster.position - UNDO_STEP)
@@ -420,7 +420,7 @@ class Replica:
         return replace(pod, node_name=reservation.node_name, required_node_name=None)
 
     def end_reservation(self, key: ObjectName) -> None:
-        """Delete the reservation of a deleted pod, if any: it does not hold for later pods of its name."""
+        """Delete a deleted pod's reservation, so that no later pod of its name gets it."""
         reservation = self.reservations.get(key)
         if reservation is not None:
             self.delete(reservation.kind, *key)

@@ -129,7 +129,7 @@ def _by_node(commit: LoggedCommit) -> dict[str, LoggedCommit] | None:
 
 
 def _since(commits: deque[_Numbered], number: int) -> list[_Numbered]:
-    """Return the commits from a number on; most often they are few, at the end."""
+    """Return the commits numbered `number` or higher, searching from the end."""
     recent: list[_Numbered] = []
     for numbered in reversed(commits):
         if numbered[0] < number:

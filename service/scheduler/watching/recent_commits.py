@@ -26,8 +26,7 @@ class RecentCommits:
         self._bytes_max = bytes_max
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
-        """The number of the commit that follows each commit, counted from the first ever in the
-        ring."""
+        """The number of the commit after each commit, counted from the ring's first ever."""
         self._dropped = 0
         self._changes = self._bytes = 0
         self.nodes: NodeIndex | None = None
@@ -51,7 +50,7 @@ class RecentCommits:
             self.nodes.drop_before(self._dropped)
 
     def number_after(self, tip: UUID) -> int | None:
-        """Return the number of the commit after `tip`, possibly still to come, or None if dropped."""
+        """Return the number of the commit after `tip`, or None if dropped."""
         return self.end if tip == self.tip else self._numbers.get(tip)
 
     @property

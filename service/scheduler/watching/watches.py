@@ -76,12 +76,12 @@ class Watches:
         bodies: BodySelection = ALL_BODIES,
         room: PageRoom = _UNLIMITED,
     ) -> "Watch":
-        """Open a watch of all changes after the revision `since`, or after the present head if None.
+        """Open a watch of all changes after `since`, or after the current head if None.
 
-        Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
-        is a caller without a limit. With a `node`, which is "" for pods without one, it may omit
-        changes that concern no pod of this node. Changes without `bodies` may come without them.
-        The memory that the watch uses for the log is reserved in its `room`.
+        Until closed, the watch counts toward the limit of all watches and that of its `caller`;
+        None is a caller without a limit. With a `node` ("" for pods without one), the watch may
+        omit changes that concern no pod of the node. Changes outside `bodies` may lack their
+        bodies. The memory that the watch uses for the log is reserved in its `room`.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -317,7 +317,7 @@ class Watch:
             await (news.wait() if is_behind else self._sleep(feed))
 
     async def _taken(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return the commits after it in the ring, once they fit, or None if it is not in the ring."""
+        """Return the ring's next commits, once they fit, or None if outside the ring."""
         while True:
             commits = self._in_ring(feed)
             size = held_bytes(commits or ())
@@ -334,7 +334,7 @@ class Watch:
         )
 
     def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return the commits after it in the ring, or None if it is not in the ring."""
+        """Return the commits after the watch's position, or None if outside the ring."""
         return feed.after(self._tip)
 
     async def _sleep(self, feed: Feed) -> object:

@@ -1,4 +1,4 @@
-"""A cache of the objects of one kind: listed once, then kept by a watch, and listed anew if it has to be."""
+"""A cache of the objects of one kind: listed once, then kept current by a watch."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
@@ -56,7 +56,7 @@ class AsyncCache(Generic[T]):
         return self._cached.revision
 
     async def refresh(self) -> None:
-        """List everything; `changes` yields the differences from what was in the cache.
+        """List all objects; `changes` then yields the differences from the earlier contents.
 
         Raises:
             ProblemError: the server refused, or was in trouble for too long.

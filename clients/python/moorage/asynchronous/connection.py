@@ -60,7 +60,7 @@ class AsyncConnection:
         return await self.repeating(request)(self._send_once, request)
 
     def repeating(self, request: Request) -> AsyncRetrying:
-        """Return what calls a function again after a pause, as long as another try is worth it."""
+        """Return a retrier that repeats a function while another try is worthwhile."""
         return AsyncRetrying(
             retry=retry_if_exception(self.retries.again(request)),
             wait=self.retries.pause,

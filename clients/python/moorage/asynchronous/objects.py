@@ -129,7 +129,7 @@ class AsyncObjects(Generic[T]):
         force: bool = False,
         dry_run: bool = False,
     ) -> T:
-        """Merge what a manager wants into an object, or create it (server-side apply); return it as it is stored.
+        """Merge a manager's fields into an object, or create it (server-side apply).
 
         Args:
             manifest: All that the manager wants of the object. What it applied before, and now leaves
@@ -170,7 +170,7 @@ class AsyncObjects(Generic[T]):
         Args:
             namespace: The namespace, by default all namespaces.
             everything: Must be true if there is no filter.
-            limit: The maximum number of deletions; `remaining` counts the objects left, so call again.
+            limit: The maximum number of deletions; `remaining` counts the objects left.
             dry_run: Whether to only report what would be deleted.
             idempotency_key: The key of an earlier call repeats that call's answer.
             filters: Which objects to delete.

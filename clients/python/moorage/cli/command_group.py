@@ -1,4 +1,4 @@
-"""The group of all commands: it ends well when nobody reads on, and knows what kubectl has instead."""
+"""The group of all commands; tolerates closed pipes and knows kubectl's commands."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The `moorage` command and its exit codes; `command_table` has the commands."""
+"""The entry point of the `moorage` command; `command_table` lists its commands."""
 
 import sys
 from importlib import metadata

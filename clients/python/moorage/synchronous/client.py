@@ -290,7 +290,7 @@ class Client(PodCalls):
         return cast("list[types.Cluster]", answer["items"])
 
     def simulate(self, request: Mapping[str, Any]) -> types.PlacementAnswer:
-        """Place pods on a cluster that is in the request (`types.SimulationRequest`); stores nothing."""
+        """Place pods on a cluster given in the request (`types.SimulationRequest`)."""
         answer = self._asked(asking("/v1/simulations", request))
         return cast("types.PlacementAnswer", answer)
 

@@ -60,7 +60,7 @@ class Connection:
         return self.repeating(request)(self._send_once, request)
 
     def repeating(self, request: Request) -> Retrying:
-        """Return what calls a function again after a pause, as long as another try is worth it."""
+        """Return a retrier that repeats a function while another try is worthwhile."""
         return Retrying(
             retry=retry_if_exception(self.retries.again(request)),
             wait=self.retries.pause,

@@ -55,7 +55,7 @@ class PodCalls(Calls):
         idempotency_key: str | None = None,
         **options: Unpack[PlacementOptions],
     ) -> types.PlacementAnswer:
-        """Find a node for each copy of a pod template; they are named `<name>-0`, `<name>-1`, …."""
+        """Find a node for each copy of a pod template, named `<name>-0`, `<name>-1`, …."""
         asked = {"template": template, "replicas": replicas}
         return self._placed(asked, options, idempotency_key)
 
@@ -115,7 +115,7 @@ class PodCalls(Calls):
         node: str | None = None,
         revision: int | None = None,
     ) -> types.Explanation:
-        """Tell why a pod is where it is, or why it waits; with a node, what is against it there.
+        """Explain why a pod is on its node or waits; with a node, what excludes the pod there.
 
         With a `revision`, the explanation is of that revision; with that of the pod's binding, of
         the placement itself.
@@ -145,7 +145,7 @@ class PodCalls(Calls):
         topology_key: str | None = None,
         explain: str | None = None,
     ) -> types.CapacityAnswer:
-        """Tell how many more pods of a template fit now, and what ends it; nothing is stored."""
+        """Return how many more pods of a template fit now, and what limits them."""
         body = {
             "template": template,
             "limit": limit,
@@ -171,9 +171,9 @@ class PodCalls(Calls):
     def commit_plan(
         self, request: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> types.PlanAnswer:
-        """Make a plan and carry it out in one commit (`types.PlanCommit`); its `status` says if it was.
+        """Make a plan and carry it out in one commit (`types.PlanCommit`).
 
-        With the `steps` of a plan that was made before, it has to be that plan still.
+        With the `steps` of an earlier plan, the plan is carried out only if unchanged.
         """
         posting = posting_once(self.path("plan-commits"), request, None, idempotency_key)
         return cast("types.PlanAnswer", self._asked(posting))
@@ -193,9 +193,9 @@ class PodCalls(Calls):
         when_unschedulable: Literal["Wait", "Evict"] = "Wait",
         dry_run: bool = False,
     ) -> types.Plan:
-        """Have all pods but daemons leave a node; return the kept plan, which the server carries out.
+        """Drain a node of all pods except daemons; return the stored plan.
 
-        A pod for which there is no other node waits where it is, or is evicted all the same.
+        A pod that fits on no other node stays and waits, or is evicted anyway with `Evict`.
         """
         options = {"whenUnschedulable": when_unschedulable}
         return cast("types.Plan", self._posted(options, "nodes", node, "drain", dry_run=dry_run))

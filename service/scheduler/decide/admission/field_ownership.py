@@ -1,4 +1,4 @@
-"""Tracks which manager owns which fields of an object, from its first server-side apply on."""
+"""Tracks which manager owns which fields of an object, starting at its first server-side apply."""
 
 from typing import TypeGuard, cast
 
@@ -52,7 +52,7 @@ def apply_fields(
     """Return an object with a manager's applied fields merged into it.
 
     Raises:
-        FieldManagerConflict: other managers own fields that would change, and the apply is not forced.
+        FieldManagerConflict: other managers own fields that would change, and `force` is off.
         InvalidManifest: the result is not valid, or too many managers apply the object.
     """
     managers = () if old is None else old.managers

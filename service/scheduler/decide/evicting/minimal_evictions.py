@@ -50,7 +50,7 @@ class MinimalEvictions:
         collection."""
 
     def add(self, violation: Violation) -> None:
-        """Add a broken rule of anti-affinity, or one of affinity that evicting others can satisfy."""
+        """Add a broken anti-affinity rule, or an affinity rule that evictions can satisfy."""
         breach, owner = violation.breach, key_of(violation.pod)
         about = breach.domain_pods or breach.competing_pods
         assert about is not None
@@ -163,7 +163,7 @@ class MinimalEvictions:
         return first
 
     def _past_cause(self, key: ObjectName) -> Cause:
-        """Return a rule that is broken while the pods that leave with this one are present."""
+        """Return a rule that is broken while this pod and other leaving pods are present."""
         for conflict in self._by_pod[key]:
             path, other = conflict.path_of(key), _other_than(key, conflict.first_members)
             if path is not None and other is not None:

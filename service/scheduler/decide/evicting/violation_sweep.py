@@ -192,7 +192,7 @@ class Sweep:
         self._gone.add((manifest.namespace, manifest.name))
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
-        """Yield the timers of rules that still don't hold, and a new one for each newly broken rule."""
+        """Yield the timers of rules that are still broken, and new ones for new violations."""
         before = {key_of_timer(timer): timer for timer in self._state.timers}
         for violation in sorted(self._broken, key=timer_key):
             if _is_affinity(violation):

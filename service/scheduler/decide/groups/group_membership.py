@@ -31,8 +31,7 @@ class Members(NamedTuple):
     """The stored members without a node, by descending priority, then oldest first."""
     timeout_seconds: int | None = None
     since: str = ""
-    """When the timeout began: when the group or its oldest waiting member was created, the
-    later."""
+    """When the timeout began: the creation of the group or its oldest waiting member, if later."""
     missing: str | None = None
     """A required object that is missing and so blocks placement, or None."""
     topology_key: str | None = None

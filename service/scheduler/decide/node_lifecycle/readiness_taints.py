@@ -101,7 +101,7 @@ class Readiness:
             replica.delete(NodeState.kind, "", name)
 
     def _chosen(self, judged: list[NodeReadiness], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
-        """Return the nodes to get the taint that evicts now: those that are not ready longest first."""
+        """Choose the nodes that get the NoExecute taint now, the longest unready first."""
         waiting: dict[Zone, list[tuple[str, str]]] = {}
         last: dict[Zone, datetime] = {}
         for node_readiness in judged:

@@ -212,7 +212,7 @@ class _Sweep:
     # Deleted nodes
 
     def _end_pods_of(self, name: str) -> None:
-        """End the pods of a deleted node once their time is over; a new node of its name keeps them."""
+        """End a deleted node's pods when their time is over, unless the node is recreated."""
         state = self._replica.node_state(name)
         if state is None or not state.deleted or self._left <= 0:
             return

@@ -27,8 +27,7 @@ from service.scheduler.decide.status.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"
-"""The reason for a refusal if the search ended at `groupSearchSteps`: there may be room after
-all."""
+"""The reason for a refusal after `groupSearchSteps`; there may still be room."""
 _EXCHANGES_MAX = 8
 """The maximum number of searches that replace a failed member with another."""
 
@@ -43,7 +42,7 @@ class Gang:
     def __init__(
         self, context: DecisionContext, members: Members, candidates: Sequence[Candidate]
     ) -> None:
-        """Create an attempt; `candidates` are all members without a node, stored or not, in their order."""
+        """Create an attempt; `candidates` are all members without a node, in order."""
         self._context = context
         self._members = members
         self._candidates = candidates

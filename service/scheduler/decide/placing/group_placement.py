@@ -135,7 +135,7 @@ class GroupAttempt:
         return bool(self.failed)
 
     def search(self) -> Steps[list[Placement] | None]:
-        """Return nodes for all members that have none, or None after recording why that fails."""
+        """Return nodes for all members without one, or None after recording the failure."""
         context = self._context
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
@@ -256,7 +256,7 @@ class GroupAttempt:
     def _result(
         self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
     ) -> PlacementResult:
-        """Return the result of a member without a node, explained as if no other member were placed."""
+        """Return the result of an unplaced member, explained as if it were alone."""
         return result_of(
             self._context,
             candidate,

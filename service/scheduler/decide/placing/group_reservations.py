@@ -36,7 +36,7 @@ BOUND_WITH_IT = (
 
 
 def binds_more(pod: Pod) -> bool:
-    """Return whether placing the pod also binds volumes or devices, which a reservation cannot undo."""
+    """Return whether placing the pod binds volumes or devices, which is irrevocable."""
     return bool(pod.claims or pod.spec.volumes or pod.spec.resource_claims)
 
 

@@ -201,7 +201,7 @@ class _Attempts:
     def _refuse(
         self, key: ObjectName, refused: Refused, nominated: PodManifest | None = None
     ) -> None:
-        """Keep a pod waiting, with its reason in the condition; `nominated` has its new nominated node."""
+        """Keep a pod waiting, with the reason in its condition and any new nominated node."""
         stored = self._waiting_pod(key)
         if stored is None:
             return
@@ -287,7 +287,7 @@ class _Attempts:
         return _kept_free(confirmed.node_name) if taken else confirmed
 
     def _standing_in(self) -> Pod | None:
-        """Return the stand-in that keeps a node free for the starving pod, or None if that no longer waits."""
+        """Return the stand-in that keeps a node free for the starving pod, or None."""
         starving = self._waiting_pod(self._starving) if self._starving else None
         if starving is None:
             return None

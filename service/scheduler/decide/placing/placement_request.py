@@ -44,7 +44,8 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 
     Raises:
         InvalidManifest: the explanation would be too long.
-        InvalidManifest, NotFound, PodDiffers, Forbidden: one of the pods cannot be placed as sent, so none is placed.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: one of the pods cannot be placed
+            as sent, so none is placed.
     """
     _refuse_long_explanation(context, intent)
     if intent.undrawn:
@@ -118,7 +119,7 @@ def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> Non
 
 
 def _explain_path(intent: PlacePods) -> str:
-    """Return the field to blame: `explain`, or the pods' field of an always explained simulation."""
+    """Return the request field that asked for the explanation, for errors."""
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path
 
 

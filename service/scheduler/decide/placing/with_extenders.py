@@ -42,7 +42,7 @@ def by_extender_verdict(
     placement: Placement,
     explanation: Shown,
 ) -> tuple[Placement | Refusal | Denied, Shown]:
-    """Return where a pod goes by its extenders, or why nowhere, given its placement without them.
+    """Place a pod by its extenders' verdict, or return the refusal.
 
     The node chosen with extenders still has to pass all filters of the profile. If the node fails
     them, or the extenders have not been queried yet, ExtendersRequired is raised.

@@ -57,7 +57,7 @@ def _scheduled_alone(now: str) -> bytes:
 def with_waiting_condition(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod with PodScheduled=False, unchanged if it has that condition (protocol rule P18)."""
+    """Return the pod with PodScheduled=False, unchanged if already so (rule P18)."""
     old = _condition(manifest, "PodScheduled")
     said = (old.status, old.reason, reasons_in(old.message or "")) if old else None
     if said == ("False", reason, reasons_in(message)):
@@ -193,7 +193,7 @@ def record_evicted(
 def record_eviction_blocked(
     context: DecisionContext, manifest: PodManifest, rule: Rule, budget: str, message: str
 ) -> None:
-    """Record that a disruption budget keeps a pod from being stopped; the message says why it should be."""
+    """Record that a budget blocks a pod's eviction, with `message` as its reason."""
     event_message = (
         f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
     )

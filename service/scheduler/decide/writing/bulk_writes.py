@@ -76,7 +76,7 @@ def _generated(sent: Sequence[Applicable], named: Sequence[Applicable]) -> list[
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
-    """Create, change, or delete the object of each line; an error in one line does not stop the others."""
+    """Write or delete each line's object; an error in one line does not stop the others."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_line(context, line, intent.caller))

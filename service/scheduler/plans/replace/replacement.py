@@ -35,7 +35,7 @@ _TOO_MANY = Blocked("MaxSurge", "Too many pods would be there with it.")
 
 
 class ReplacePlan:
-    """Replaces pods on a fork, and collects the steps, and the pods that get no node or have to stay."""
+    """Replaces pods on a fork, and collects the steps and the pods that fail."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Replace) -> None:
         self._fork = fork
@@ -55,7 +55,7 @@ class ReplacePlan:
 
         Raises:
             Forbidden: the caller may not place pods in the namespace.
-            InvalidManifest: there are too many pods for one plan, or a different pod has a new pod's name.
+            InvalidManifest: there are too many pods, or a different pod has a new pod's name.
         """
         goal = self._goal
         rollout = yield from observe(self._fork.context, goal)

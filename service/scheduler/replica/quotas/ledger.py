@@ -113,7 +113,7 @@ class Ledger:
             here.exclusive[pod.name] = after
 
     def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the creation, change, or deletion of a quota; its sums are computed when needed."""
+        """Process a quota's creation, change, or deletion; sums are computed when needed."""
         if isinstance(before, QuotaManifest):
             accounts = self.accounts[before.namespace]
             del accounts[before.name]

@@ -31,7 +31,7 @@ def in_batches(output: Output, label: str, items: Sequence[T], size: int) -> Ite
 def apply_lines(
     client: Client, output: Output, label: str, lines: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Send lines to `apply`, in several requests if they are many; `line` of a result counts all of them."""
+    """Send lines to `apply` in batches; results number all lines together."""
     path = client.path("apply")
     results: list[dict[str, Any]] = []
     for batch in in_batches(output, label, lines, LINES_PER_REQUEST):

@@ -1,4 +1,4 @@
-"""Changing single fields of stored objects beside other clients: labels, annotations, and taints."""
+"""Changes single fields of stored objects, safely with concurrent clients."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Manifests from files, folders and standard input: YAML, JSON, or JSON Lines, gzipped or not.
+"""Reads manifests from files, folders, and standard input: YAML, JSON, or JSON Lines, or gzipped.
 
 Objects are plain JSON values in file order, with each `List` replaced by its items.
 """

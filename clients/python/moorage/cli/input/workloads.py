@@ -52,7 +52,7 @@ _NETWORK = {
     "effect": "NoSchedule",
 }
 _COUNT = re.compile(r" \(and \d+ more\)$")
-"""The pods of one workload have the same faults, and each is told once."""
+"""Matches the count of further pods with the same fault, which is shown only once."""
 
 _PLACE = re.compile(r"\b(?:items|pods)\[(\d+)\](?:\.(?=spec\b|metadata\b))?")
 
@@ -104,7 +104,7 @@ class Expansion:
         return Refused(problem)
 
     def named(self, text: str) -> str:
-        """Write `pods[3].spec.x` of a made pod as `Deployment shop/web: spec.template.spec.x`."""
+        """Rewrite `pods[3].spec.x` as `Deployment shop/web: spec.template.spec.x`."""
 
         def name(found: re.Match[str]) -> str:
             number = int(found[1])

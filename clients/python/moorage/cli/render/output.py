@@ -71,7 +71,7 @@ class Output:
 
     @classmethod
     def in_format(cls, text: str) -> Self:
-        """Make the output that the option `-o` asks for, such as `json` or `jsonpath={.metadata}`.
+        """Create the output for an `-o` value, such as `json` or `jsonpath={.metadata}`.
 
         Raises:
             WrongUsage: the format does not exist, or its template is invalid.

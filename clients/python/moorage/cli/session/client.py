@@ -166,7 +166,7 @@ class Client:
         return _decoded(self._sent(deleting(path, self.writing)))
 
     def delete_once(self, path: str, params: Params) -> Any:
-        """Delete what passes filters, once, however often the request is sent; return the answer."""
+        """Delete the objects that match filters, once even if sent again."""
         return _decoded(self._sent(deleting_once(path, {**params, **self.writing})))
 
     def post(self, path: str, body: object, params: Params | None = None) -> Any:

@@ -17,7 +17,8 @@ def suggest_namespaces(session: Session, target: Target) -> Iterator[None]:
     """Run an action on one object, extending a not-found error with suggestions.
 
     Raises:
-        Refused: the server refused; for a missing object, the error also names other namespaces with an object of its kind and name.
+        Refused: the server refused; for a missing object, the error also names other
+            namespaces with an object of its kind and name.
     """
     try:
         yield

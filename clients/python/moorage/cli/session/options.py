@@ -146,7 +146,7 @@ class Session:
         return dry
 
     def done(self, answer: Any, sentence: str, *, wraps: bool = False) -> None:
-        """Print what was done for people, and the server's answer for programs."""
+        """Print a sentence about the action for people, or the server's answer for programs."""
         if self.output.for_people:
             show = self.output.prose if wraps else self.output.line
             show(sentence + self.suffix)
