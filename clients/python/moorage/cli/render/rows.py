@@ -47,7 +47,7 @@ class Clock:
         self._now = now
 
     def age(self, item: Item) -> str | None:
-        """Return an object's age as kubectl writes it, such as `5m` or `3d4h`; None if unknown."""
+        """Return an object's age in kubectl's format (`5m`, `3d4h`), or None if unknown."""
         return self.since(item.get("metadata", {}).get("creationTimestamp"))
 
     def since(self, moment: str | None) -> str | None:
