@@ -1,8 +1,8 @@
 """Dispatches each intent to the function that decides it.
 
 Decisions are pure functions from an intent and a replica to an answer and tentative changes. Each
-is a generator of steps (see `service.scheduler.decide.context.Decision`). None waits for I/O, and
-all that a decision needs besides its intent is in the context.
+is a generator of steps (see `service.scheduler.decide.context.Decision`). No decision waits for
+I/O, and the context has everything a decision needs besides its intent.
 """
 
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def _dry_run(context: DecisionContext, intent: DryRun[Any]) -> Decision[Answer]:
 
 
 def _without_later(result: LineResult | DeletionResult, head: int) -> LineResult | DeletionResult:
-    """Return the result without its revision if that would not exist without the changes."""
+    """Return the result without its revision if the dry run's undo removes that revision."""
     is_later = result.revision is not None and result.revision > head
     return replace(result, revision=None) if is_later else result
 
@@ -144,7 +144,7 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
 
 
 def is_advisory(intent: Intent[Any]) -> bool:
-    """Return whether an intent changes nothing, so that it is answered even without storage."""
+    """Return whether an intent changes nothing, so that it can be answered even without storage."""
     if isinstance(intent, PlacePods):
         return intent.dry_run and not intent.compare  # comparisons decide between clusters
     return isinstance(

@@ -1,4 +1,4 @@
-"""The scheduler as its callers see it: every request to a cluster enters here."""
+"""The scheduler's entry point: every request to a cluster enters here."""
 
 import asyncio
 import logging
@@ -85,10 +85,10 @@ D = TypeVar("D", bound=Controllers[Any])
 
 
 class Scheduler:
-    """Decides and commits for all clusters, each in its own loop, created when it is needed.
+    """Decides and commits requests for all clusters, each in its own loop, created on demand.
 
-    Between `start` and `stop`, any number of calls may run at once. If a call is cancelled, the
-    loop continues: the request is carried out as a whole or not at all.
+    Between `start` and `stop`, any number of calls may run at once. If a call is canceled, the loop
+    continues, and the request is carried out completely or not at all.
     """
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
@@ -106,7 +106,7 @@ class Scheduler:
         expressions: ExpressionEvaluator | None = None,
         suspects: SuspectRegistry | None = None,
     ) -> None:
-        """Create a scheduler; without `expressions`, decisions evaluate CEL expressions themselves."""
+        """Create a scheduler; without `expressions`, decisions evaluate CEL themselves."""
         self._suspects = suspects or NoSuspects()
         self._store, self._extenders, self._expressions = store, extenders, expressions
         self._tracer = tracer
@@ -115,7 +115,7 @@ class Scheduler:
         """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
-        """The cache is shared with the API, which parses manifests, so each spec is processed
+        """The template cache, shared with the API's manifest parser so that each spec is processed
         once."""
         self.watching = Watches(store, clock, self._limits, self._spawn)
         """The watches of all clusters."""
@@ -155,15 +155,15 @@ class Scheduler:
         self.plans.plan = self.planners.plan
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
-        """The clusters that this process has in memory, by name."""
+        """The clusters in this process's memory, by name."""
         self._creating = asyncio.Lock()
-        """Held while a cluster is created, so that the count before it stays valid."""
+        """Held while a cluster is created, so that the preceding count stays valid."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
         self._deletions: dict[tuple[str, Preconditions], asyncio.Task[None]] = {}
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
-        """The hash of each request with an idempotency key that is running in this process."""
+        """The hash of each running request with an idempotency key in this process."""
 
     def _controllers_of(self, kind: type[D], holder: str) -> D:
         return kind(
@@ -176,7 +176,7 @@ class Scheduler:
         )
 
     async def start(self) -> None:
-        """Start following the clusters in use."""
+        """Start following the active clusters."""
         self._pulse_task = asyncio.create_task(self._pulse())
         expired = ExpiredLeases(self._store, self._clock, self._controllers, self.loop_of)
         work = (self._listen(), self._upkeep.run(), self._events.run(), expired.run())
@@ -201,12 +201,12 @@ class Scheduler:
 
     @property
     def running(self) -> bool:
-        """Whether the scheduler was started and has not failed or stopped since."""
+        """Whether the scheduler was started, and has not failed or stopped since."""
         return self._pulse_task is not None and not self._pulse_task.done()
 
     @property
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """All running tasks of the scheduler; once they have ended, it does nothing more."""
+        """All running tasks of the scheduler; it is inactive once they have ended."""
         return {*self._tasks, *self._background}
 
     @property
@@ -236,10 +236,9 @@ class Scheduler:
         *,
         caller: AuditedCaller = ITSELF,
     ) -> A | RecordedAnswer:
-        """Have an intent decided and committed, on behalf of a caller.
+        """Have an intent decided and committed on behalf of a caller.
 
-        With an idempotency key that was answered before, the first answer is repeated (protocol
-        rule P11).
+        A reused idempotency key repeats the first answer (protocol rule P11).
 
         Raises:
             NotFound: the cluster does not exist, or the decision raised this.
@@ -285,7 +284,7 @@ class Scheduler:
                 raise key_reused_error(key.key)
             raise IdempotencyKeyInProgress(f"A request with the key {key.key} is running.")
         self._running_keys[cluster, key] = idempotency.request_hash
-        # The key stays taken until the loop has answered, even if the caller is cancelled.
+        # The key stays taken until the loop has answered, even if the caller is canceled.
         asking = self._submit_once(cluster, intent, idempotency, key, caller)
         task = asyncio.create_task(asking)
         self._keep(task)
@@ -302,13 +301,13 @@ class Scheduler:
     ) -> None:
         """Delete a cluster with everything in it, or only check that it could be deleted.
 
-        Once begun, this continues even if the caller is cancelled. A second call for the same
-        cluster, with the same preconditions, waits for the first.
+        Once begun, the deletion continues even if the caller is canceled. A second call for the
+        same cluster, with the same preconditions, waits for the first.
 
         Raises:
             NotFound: no cluster has this name.
             PreconditionFailed: a precondition on the version of its configuration does not hold.
-            OutcomeUnknown: this process was stopped meanwhile.
+            OutcomeUnknown: this process was stopped in the meantime.
         """
         if dry_run:
             await self._delete_stored(cluster, caller, preconditions, dry_run=True)
@@ -340,7 +339,7 @@ class Scheduler:
         *,
         dry_run: bool = False,
     ) -> int:
-        """Have the store delete a cluster; return its number."""
+        """Have the store delete a cluster, and return its number."""
         cluster_id = await self._store.clusters.find(cluster)
         check = None if preconditions == NO_PRECONDITIONS else partial(check_tags, preconditions)
         if not await self._store.clusters.delete(cluster_id, caller, check, dry_run=dry_run):
@@ -348,7 +347,7 @@ class Scheduler:
         return cluster_id
 
     async def report_nodes(self, cluster: str, names: Sequence[str]) -> NodeReports:
-        """Record that nodes are alive, which changes nothing in the cluster and takes no commit.
+        """Record that nodes are alive, without a commit or any change in the cluster.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -360,11 +359,11 @@ class Scheduler:
         return reports
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
-        """Place pods on a cluster that exists only in the request; nothing is stored.
+        """Place pods on a cluster that exists only in the request, storing nothing.
 
         Raises:
             InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
-            Overloaded: its time ran out, or its client has disconnected.
+            Overloaded: the time ran out, or the client has disconnected.
         """
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
         while True:
@@ -403,7 +402,7 @@ class Scheduler:
                 end = now + self._limits.slice_seconds
 
     async def loop_here(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
-        """Return the loop whose replica shows a cluster's committed state, without delaying decisions.
+        """Return the loop whose replica shows a cluster's committed state, or None.
 
         Returns None if another worker has the cluster, or the name belongs to another cluster now;
         then the tables have to be read.
@@ -419,7 +418,7 @@ class Scheduler:
     async def place_over_clusters(
         self, request: MultiClusterRequest, clusters: ClusterClient
     ) -> OverClustersAnswer:
-        """Place pods over several clusters, which are queried through `clusters`.
+        """Place pods across several clusters, which are queried through `clusters`.
 
         Raises:
             NotFound, Overloaded, Conflict, MoorageError: as for `MultiClusterPlacer.place`.
@@ -427,19 +426,20 @@ class Scheduler:
         placing = MultiClusterPlacer(self._store, self._clock, self._limits, self._ids.uid())
         task = asyncio.create_task(placing.place(request, clusters))
         self._keep(task)
-        # If the caller is cancelled, this ends in order, so that its leases are released.
+        # If the caller is canceled, the placement still ends cleanly, so that its leases are
+        # released.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:
-        """Store the buffered events of this process now, as far as possible."""
+        """Store as many of this process's buffered events as possible now."""
         await self._events.flush()
 
     def replica_states(self) -> dict[int, ReplicaState | None]:
-        """Return the state of each cluster's replica, or None if it has tentative changes."""
+        """Return the state of each cluster's replica, or None for one with tentative changes."""
         return {loop.cluster_id: loop.state for loop in self.loops.values() if not loop.ended}
 
     def replicas(self) -> dict[str, tuple[int, str]]:
-        """Return revision and digest of each cluster's replica without tentative changes."""
+        """Return the revision and digest of each replica without tentative changes, by cluster."""
         states = {name: loop.state for name, loop in self.loops.items()}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -449,9 +449,9 @@ class Scheduler:
         return len(self._running_keys)
 
     def pending_pods(self) -> dict[str, dict[str, int]]:
-        """Count, for each cluster, the pending pods that this process has to place.
+        """Count the pending pods that this process has to place, by cluster.
 
-        They are counted by what they wait for: `active`, `backoff`, `unschedulable`, and `gated`.
+        The counts are grouped by state: `active`, `backoff`, `unschedulable`, and `gated`.
         """
         counts = {name: self.pending.counts(loop.cluster_id) for name, loop in self.loops.items()}
         return {name: pods for name, pods in counts.items() if pods is not None}
@@ -517,7 +517,7 @@ class Scheduler:
                 del future
 
     def _patience(self, intent: Intent[Any]) -> float:
-        """Return how long an intent may be decided among placements before it moves beside them."""
+        """Return how long an intent may be decided among placements."""
         if isinstance(intent, PlacePods) and intent.dry_run and not intent.compare:
             return self._limits.dry_run_seconds
         return inf
@@ -542,12 +542,12 @@ class Scheduler:
                 await self._refuse_too_many_clusters()
                 created = await self._store.clusters.create(cluster, config, caller)
         except Conflict:
-            # Another caller has just created it.
+            # Another caller has just created the cluster.
             return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
 
     async def _refuse_too_many_clusters(self) -> None:
-        """Refuse a new cluster over the limit; several processes may exceed it by one each."""
+        """Refuse to exceed the cluster limit; concurrent processes may each exceed it by one."""
         most = self._limits.clusters_max
         if len(await self._store.clusters.ids()) >= most:
             raise Denied("TooManyClusters", f"There are {most} clusters, the limit (clusters_max).")
@@ -560,11 +560,11 @@ class Scheduler:
         key: IdempotencyKey,
         caller: AuditedCaller,
     ) -> A | RecordedAnswer:
-        """Have a request with an idempotency key decided.
+        """Have a request with an idempotency key decided once.
 
-        If the key already has an answer, the commit notices when it records the new one. But a
-        refusal is not recorded, so then the key is looked up here: the first request under this key
-        may be the very reason for the refusal.
+        If the key already has an answer, the commit notices when recording the new one. Refusals
+        are not recorded, so after a refusal the key is looked up here: the first request with this
+        key may be the very reason for the refusal.
         """
         try:
             return cast("A", await self._ask(cluster, intent, idempotency, caller))
@@ -579,7 +579,7 @@ class Scheduler:
     async def recorded(
         self, cluster: str, idempotency: Idempotency[A], key: IdempotencyKey
     ) -> RecordedAnswer | None:
-        """Return the answer that is recorded for a key, or None.
+        """Return the answer recorded for a key, or None.
 
         Raises:
             IdempotencyKeyReused: the answer belongs to a different request.
@@ -649,15 +649,15 @@ class Scheduler:
     # News
 
     def _announce(self, cluster_id: int) -> None:
-        """Wake the watches of a log that has grown, and have other processes notified soon."""
+        """Wake the watches of a log that has grown, and schedule notices to other processes."""
         if feed := self.watching.feeds.get(cluster_id):
             feed.wake()
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:
-        """Poll for changes by other processes, even without a hint; drop unused clusters.
+        """Poll for changes by other processes, even without a hint, and drop unused clusters.
 
-        Only a few of the sleeping clusters are polled each time, so thousands of them cost no more.
+        Each round polls only a few of the sleeping clusters, so thousands of them cost no more.
         """
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
@@ -674,27 +674,27 @@ class Scheduler:
             self._meter.gauges(self.gauges())
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
-        """Have the controllers of a cluster work; put it to sleep if nothing is left to do."""
+        """Run a cluster's controllers, and put the cluster to sleep if no work is left."""
         busy = [kind.tick(loop.cluster_id) for kind in self._controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
         if loop.idle and not used and not any(busy):
             self.loops.sleep(name)
 
     async def _listen(self) -> None:
-        """Read the heads as soon as other processes hint that logs have grown (protocol rule P14)."""
+        """Read the heads when other processes hint that logs have grown (rule P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
                 await self._look(grown or self._everything(), idle_only=bool(grown))
 
     def _everything(self) -> set[int]:
-        """Return all clusters that are in memory or watched."""
+        """Return all clusters in memory or being watched."""
         return {loop.cluster_id for loop in self.loops.values()} | self.watching.cluster_ids
 
     async def _look(self, among: AbstractSet[int], *, idle_only: bool = False) -> None:
-        """Have watches, and idle loops, read logs that have a new head.
+        """Make watches and idle loops read logs that have a new head.
 
-        Busy loops only record how far they are behind; with `idle_only` they are skipped, since
-        there may be many hints.
+        Busy loops only record their lag; with `idle_only` they are skipped, since hints may be
+        frequent.
         """
         loops = self.loops.of(among, idle_only=idle_only)
         cluster_ids = self.watching.cluster_ids & among
@@ -712,7 +712,7 @@ class Scheduler:
         self.watching.on_head(heads, cluster_ids)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
-        """Drop clusters that are no longer needed, and those whose loops have ended by themselves."""
+        """Drop clusters that are no longer needed, and those whose loops have ended."""
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
         for name, loop in looked_at.items():
             needed = any(kind.are_needed(loop.cluster_id) for kind in self._controllers)
@@ -720,7 +720,7 @@ class Scheduler:
                 self._drop(name)
 
     def _spawn(self, work: Coroutine[Any, Any, None], cluster: str = "") -> None:
-        """Start work that belongs to no request, perhaps to a cluster."""
+        """Start background work outside requests, optionally for one cluster."""
         self._keep(asyncio.create_task(work, context=context_of(cluster)))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:

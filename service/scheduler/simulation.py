@@ -34,7 +34,7 @@ _STEP_OBJECTS = 100
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, and pods to place on it one after the other, each with the earlier ones in place."""
+    """A cluster, and pods to place on it one after another."""
 
     config: ClusterConfig = ClusterConfig()
     namespaces: Sequence[NamespaceManifest] = ()
@@ -42,10 +42,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     objects: Sequence[DeclaredManifest] = ()
     """Other objects that rules read."""
     pods: Sequence[PodManifest] = ()
-    """The existing pods; those without a node only wait, and are not tried."""
+    """The existing pods; pods without a node are not tried."""
     place: Sequence[PodManifest] = ()
     path: Literal["place", "pod"] = "place"
-    """The field of the request that `place` comes from, for errors."""
+    """The request field that holds `place`, for errors."""
     all_or_nothing: bool = False
     preemption: Preemption = "Never"
     preemption_scope: PreemptionScope = "Node"
@@ -60,7 +60,7 @@ def simulate(
     templates: TemplateCache,
     questions: OpenQuestions,
 ) -> Decision[PlacementAnswer]:
-    """Simulate step by step; the answer is always explained in full, and nothing is stored.
+    """Simulate step by step, with a full explanation and without storing anything.
 
     Raises:
         InvalidManifest, PodDiffers: for the same reasons as `place_pods`.

@@ -1,8 +1,8 @@
-"""A client of Moorage, scheduling as a service: asynchronous (`AsyncClient`) and synchronous (`Client`).
+"""Clients of Moorage, scheduling as a service: `AsyncClient` and the synchronous `Client`.
 
-It is a package beside the server, and loads nothing of it. Objects are dictionaries in Kubernetes'
-own shape, whose types are in `moorage.types`; what Moorage does not know of them is kept. A name is
-imported when it is first used, so that the command starts soon.
+The package is independent of the server. Objects are dictionaries in Kubernetes' format, with types
+in `moorage.types`; fields unknown to Moorage are preserved. Names are imported on first use, so
+that the command starts quickly.
 """
 
 from importlib import import_module
@@ -97,7 +97,7 @@ _HOMES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in
 
 
 def __getattr__(name: str) -> object:
-    """Import what is named for the first time (PEP 562)."""
+    """Import a name on its first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Cuts long work into batches."""
+"""Divides long work into batches."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in order, at most `size` at a time, taking no more of them than needed."""
+    """Yield the items in batches of at most `size`, consuming the input lazily."""
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch

@@ -1,4 +1,4 @@
-"""What a cache holds, and how lists and events change it: neither knows where they come from."""
+"""The contents of a cache, updated by lists and events, without I/O."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
@@ -8,7 +8,7 @@ from moorage.events import Change, Event
 T = TypeVar("T")
 
 Key = tuple[str | None, str]
-"""Namespace, None of objects without one, and name."""
+"""A namespace (None for objects without one) and a name."""
 
 
 class CachedObjects(Generic[T]):
@@ -16,7 +16,7 @@ class CachedObjects(Generic[T]):
 
     def __init__(self) -> None:
         self.revision: int | None = None
-        """Everything up to this revision is in it; None before the first list."""
+        """The revision up to which the contents are complete, or None before the first list."""
         self._objects: dict[Key, T] = {}
 
     def __len__(self) -> int:
@@ -26,11 +26,11 @@ class CachedObjects(Generic[T]):
         return iter(list(self._objects.values()))
 
     def get(self, name: str, namespace: str | None = None) -> T | None:
-        """Return an object; None if it is not there."""
+        """Return an object, or None."""
         return self._objects.get((namespace, name))
 
     def replace(self, items: Iterable[T], revision: int) -> list[Change[T]]:
-        """Take a whole list for what is there, and return in what it differs from what was."""
+        """Replace the contents by a complete list, and return the differences."""
         before, self._objects = self._objects, {key_of(item): item for item in items}
         self.revision = revision
         changes = [
@@ -42,7 +42,7 @@ class CachedObjects(Generic[T]):
         return changes + [Change(type="Deleted", object=item, before=item) for item in gone]
 
     def take(self, event: Event[T]) -> Change[T] | None:
-        """Take an event; return what it changed, None if it is older than what was listed."""
+        """Apply an event; return the change, or None if the event is older than the contents."""
         self.revision = max(self.revision or 0, event.revision)
         if event.type == "BOOKMARK":
             return None

@@ -1,4 +1,4 @@
-"""What may go wrong with a request, as exceptions.
+"""The exceptions that requests may raise.
 
 MoorageError
 ├── ProblemError              the server answered with a problem document (RFC 9457)
@@ -23,15 +23,15 @@ import msgspec
 
 SERVER_FAULT = 500
 DETAIL_CHARACTERS_MAX = 500
-"""So much is told of an answer that is no problem document, such as that of a proxy."""
+"""How much of an answer that is no problem document, such as a proxy's, is shown."""
 
 
 class MoorageError(Exception):
-    """The base of all errors that the client raises."""
+    """Base class of all errors that the client raises."""
 
 
 class ProblemError(MoorageError):
-    """The server's answer is a problem document, which is in `document`."""
+    """The server answered with a problem document, available as `document`."""
 
     def __init__(
         self, document: Mapping[str, Any], *, retry_after_seconds: float | None = None
@@ -39,46 +39,46 @@ class ProblemError(MoorageError):
         self.document = document
         self.status: int = document["status"]
         self.code: str = document.get("code") or ""
-        """A stable name of what went wrong, in CamelCase; empty if the answer is not Moorage's."""
+        """A stable code for the problem, in CamelCase; empty if the answer is not Moorage's."""
         self.title: str = document.get("title") or ""
         self.detail: str = document.get("detail") or ""
         self.errors: Sequence[Mapping[str, Any]] = document.get("errors") or ()
-        """Each wrong field, with its `field` (a path), `message`, and perhaps its `value`."""
+        """The invalid fields, each with its `field` (a path), `message`, and perhaps `value`."""
         self.retry_after_seconds = retry_after_seconds
-        """How long the server wants to be left alone; None if it does not say."""
+        """How many seconds the server asks to wait before a retry, or None."""
         super().__init__(_sentence(self))
 
 
 class InvalidRequestError(ProblemError):
-    """The request is wrong, and would be if it were repeated."""
+    """The request is invalid, and repeating it will not help."""
 
 
 class UnauthenticatedError(ProblemError):
-    """The server wants a token, or another one."""
+    """The server requires a token, or a different one."""
 
 
 class ForbiddenError(ProblemError):
-    """Rights, an admission rule or a quota are against it."""
+    """Rights, an admission rule, or a quota forbid the request."""
 
 
 class NotFoundError(ProblemError):
-    """There is no such object, cluster or path."""
+    """The object, cluster, or path does not exist."""
 
 
 class ConflictError(ProblemError):
-    """The stored state is not what the request assumes: read it again."""
+    """The stored state is not what the request assumes; read it again."""
 
 
 class PreconditionError(ProblemError):
-    """The object has changed since it was read, or is there already."""
+    """The object has changed since it was read, or exists already."""
 
 
 class ExpiredError(ProblemError):
-    """The log does not reach back to that revision: list again."""
+    """The log does not reach back to that revision; list again."""
 
 
 class UnavailableError(ProblemError):
-    """The server is overloaded, restarting or in trouble; whether it did something may be unknown."""
+    """The server is overloaded, restarting, or failing; whether it did anything may be unknown."""
 
 
 class NoAnswerError(MoorageError):
@@ -86,15 +86,15 @@ class NoAnswerError(MoorageError):
 
 
 class UnreachableError(NoAnswerError):
-    """No connection could be made, so nothing was asked."""
+    """No connection could be made, so no request was sent."""
 
 
 class TimedOutError(NoAnswerError):
-    """The answer did not come in time; whether the server did what was asked is unknown."""
+    """The answer did not arrive in time; whether the request was carried out is unknown."""
 
 
 class ConnectionLostError(NoAnswerError):
-    """The connection broke; whether the server did what was asked is unknown."""
+    """The connection broke; whether the request was carried out is unknown."""
 
 
 _CLASSES: Mapping[int, type[ProblemError]] = {
@@ -117,7 +117,7 @@ _CLASSES: Mapping[int, type[ProblemError]] = {
 def error_of_document(
     document: Mapping[str, Any], retry_after_seconds: float | None = None
 ) -> ProblemError:
-    """Make the exception for a problem document; its class follows from `status`."""
+    """Build the exception for a problem document; `status` determines its class."""
     status = document["status"]
     fallback = UnavailableError if status >= SERVER_FAULT else ProblemError
     return _CLASSES.get(status, fallback)(document, retry_after_seconds=retry_after_seconds)
@@ -126,7 +126,7 @@ def error_of_document(
 def error_of_answer(
     status: int, phrase: str, content: bytes, retry_after: str | None
 ) -> ProblemError:
-    """Make the exception for an answer other than 2xx, be it a problem document or something else."""
+    """Build the exception for an answer other than 2xx, with or without a problem document."""
     fallback = {"title": phrase, "status": status}
     try:
         document = {**fallback, **msgspec.json.decode(content, type=dict[str, Any])}
@@ -137,7 +137,7 @@ def error_of_answer(
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Read a `Retry-After` in seconds; dates, which Moorage does not send, tell nothing."""
+    """Parse a `Retry-After` in seconds, or return None, also for dates."""
     try:
         return None if retry_after is None else max(float(retry_after), 0.0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Events of watches, and what caches make of them; reads streams without knowing where they come from."""
+"""Events of watches and changes of caches, and parsers of their streams without I/O."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Event(Generic[T]):
 
     type: WatchedType
     kind: str
-    """Kind of the object, such as Pod; Cluster where the configuration changed, Bookmark of bookmarks."""
+    """The object's kind, such as Pod; Cluster for configuration changes, Bookmark for bookmarks."""
     object: T
-    """The object as of this revision; of a deleted one the last state."""
+    """The object at this revision, or the last state of a deleted object."""
     revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Generic[T]):
-    """What became different in a cache."""
+    """A difference in a cache."""
 
     type: ChangeType
     object: T
-    """The object as it is now; of a deleted one the last state that is known."""
+    """The current object, or the last known state of a deleted object."""
     before: T | None
-    """The object as it was in the cache; None of an added one."""
+    """The object previously in the cache, or None for an added object."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSentEvent:
-    """One event of a stream as it is written there.
+    """A raw event of a stream.
 
     `id` is the revision, and `name` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
     """
@@ -54,10 +54,10 @@ class ServerSentEvent:
     data: str
 
     def read(self) -> Event[Any]:
-        """Return what the event says.
+        """Decode the event.
 
         Raises:
-            ProblemError: it says why the stream ends.
+            ProblemError: the event says why the stream ends.
         """
         data = msgspec.json.decode(self.data, type=dict[str, Any])
         if self.name == "ERROR":
@@ -71,32 +71,32 @@ class ServerSentEvent:
 
 
 class _Lines:
-    """Takes pieces of a text, and gives the lines that are complete."""
+    """Collects pieces of a text, and returns complete lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def ended_by(self, piece: bytes) -> list[bytes]:
-        """Return the lines that end in this piece, at LF alone: Python would also split elsewhere."""
+        """Return the lines completed by this piece, split at LF only, unlike `str.splitlines`."""
         *complete, self._rest = (self._rest + piece).split(b"\n")
         return complete
 
 
 class EventReader:
-    """Takes pieces of a `text/event-stream`, and gives the events that are complete."""
+    """Collects pieces of a `text/event-stream`, and yields complete events."""
 
     def __init__(self) -> None:
         self._lines = _Lines()
         self._fields: dict[str, list[str]] = {}
 
     def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
-        """Yield the events that end in this piece; comments and unknown fields are skipped."""
+        """Yield the events completed by this piece, skipping comments and unknown fields."""
         return self.feed_lines(
             line.decode(errors="replace") for line in self._lines.ended_by(piece)
         )
 
     def feed_lines(self, lines: Iterable[str]) -> Iterator[ServerSentEvent]:
-        """Yield the events that end in these lines."""
+        """Yield the events completed by these lines."""
         for line in lines:
             if line:
                 name, _, value = line.partition(":")
@@ -111,38 +111,38 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Reader(Protocol[R_co]):
-    """Takes pieces of one stream, and gives what is complete, with the revision to go on from."""
+    """Collects pieces of one stream, and yields complete records with their revisions."""
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, R_co]]:
-        """Yield what ends in this piece.
+        """Yield the records completed by this piece.
 
         Raises:
-            ProblemError: it says why the stream ends.
+            ProblemError: an event says why the stream ends.
         """
         ...
 
 
 class ChangeReader:
-    """Reads the stream of a watch."""
+    """Parses the stream of a watch."""
 
     def __init__(self) -> None:
         self._events = EventReader()
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, Event[Any]]]:
-        """Yield the changes and bookmarks that end in this piece."""
+        """Yield the changes and bookmarks completed by this piece."""
         for message in self._events.feed(piece):
             event = message.read()
             yield event.revision, event
 
 
 class BindingReader:
-    """Reads a stream of bindings, one record a line."""
+    """Parses a stream of bindings, one record per line."""
 
     def __init__(self) -> None:
         self._lines = _Lines()
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, types.BindingChange]]:
-        """Yield the records that end in this piece."""
+        """Yield the records completed by this piece."""
         for line in self._lines.ended_by(piece):
             record = msgspec.json.decode(line, type=dict[str, Any])
             if "action" not in record:

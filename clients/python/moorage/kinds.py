@@ -1,4 +1,4 @@
-"""The kinds of objects that a cluster holds, and where they are found."""
+"""The kinds of objects that a cluster holds, and their paths."""
 
 from itertools import starmap
 from typing import NamedTuple
@@ -10,12 +10,12 @@ class Kind(NamedTuple):
     """One kind."""
 
     name: str
-    """The kind as manifests name it."""
+    """The kind's name in manifests."""
     plural: str
-    """The kind as paths name it."""
+    """The kind's name in paths."""
     namespaced: bool
     short_names: tuple[str, ...] = ()
-    """Other names that the command takes."""
+    """Other names that the command accepts."""
 
 
 _OWN = (
@@ -32,9 +32,9 @@ NAMESPACE_DEFAULT = "default"
 
 
 def path_parts(kind: Kind, namespace: str | None, name: str | None = None) -> tuple[str, ...]:
-    """Return the parts of a path in a cluster: of one object, or of a list where no name is given.
+    """Return the path segments of one object, or of a list if no name is given.
 
-    A list without a namespace is of all namespaces; an object without one is in `default`.
+    A list without a namespace covers all namespaces; an object without one is in `default`.
     """
     plain = (kind.plural,) if name is None else (kind.plural, name)
     if not kind.namespaced or (namespace is None and name is None):

@@ -1,4 +1,4 @@
-"""Options of calls, and how the API names them."""
+"""Options of calls, and their API names."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
@@ -14,16 +14,16 @@ PATCH_TYPES: Mapping[PatchType, str] = {
 
 
 class Filters(TypedDict, total=False):
-    """Which objects of a list."""
+    """Which objects of a list to select."""
 
     label_selector: str | None
     """Kubernetes' syntax: `app=web,tier!=test`."""
     field_selector: str | None
     """Kubernetes' syntax: `spec.nodeName=node-7`."""
     node_name: str | None
-    """Only pods on this node are meant; empty: those without one."""
+    """Only pods on this node; "" selects pods without a node."""
     phase: str | None
-    """Only pods whose status has this phase are meant."""
+    """Only pods whose status has this phase."""
 
 
 class PlacementOptions(TypedDict, total=False):
@@ -32,19 +32,19 @@ class PlacementOptions(TypedDict, total=False):
     policy: Literal["BestEffort", "AllOrNothing"]
     """AllOrNothing places all of them in one commit, or none."""
     on_unschedulable: Literal["Reject", "Queue"]
-    """Queue keeps what cannot be placed now as pending pods."""
+    """Queue stores pods that cannot be placed now as pending pods."""
     explain: Literal["None", "Summary", "Full"]
-    """How much the answer explains."""
+    """How detailed the answer's explanations are."""
     preemption: Literal["Never", "Propose", "Evict"]
-    """Whether others have to make room for a pod that fits nowhere, or are only named."""
+    """Whether other pods are evicted for a pod that fits nowhere, or only proposed as victims."""
     preemption_scope: Literal["Node", "Domains"]
-    """Whether they may be on other nodes, too."""
+    """Whether the victims may be on other nodes, too."""
     dry_run: bool
-    """Whether to answer as if the pods were placed, but store nothing."""
+    """Whether to answer as if the pods were placed, without storing anything."""
 
 
 def camel_cased(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Name options as the API does: `on_unschedulable` is `onUnschedulable`."""
+    """Convert option names to the API's: `on_unschedulable` becomes `onUnschedulable`."""
     return {_camel(name): value for name, value in options.items()}
 
 

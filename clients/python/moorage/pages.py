@@ -13,4 +13,4 @@ class Page(Generic[T]):
 
     items: Sequence[T]
     revision: int
-    """The revision of the list's first page: watch from it to keep the list exact."""
+    """The revision of the list's first page; a watch from there misses no change."""

@@ -1,4 +1,4 @@
-"""Requests before they are sent: what both clients share, and neither a socket nor a clock."""
+"""Requests before they are sent, shared by both clients, without sockets or clocks."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of a server."""
+    """A request to a server."""
 
     method: str
     path: str
@@ -31,31 +31,31 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = None
     repeatable: bool = False
-    """Whether the request does nothing twice if it is sent twice, and gets the same answer."""
+    """Whether sending the request twice has no further effect and returns the same answer."""
 
 
 def path_of(cluster: str, *parts: str) -> str:
-    """Make a path in a cluster: `path_of("default", "pods")` is `/v1/clusters/default/pods`."""
+    """Return a path in a cluster: `path_of("default", "pods")` is `/v1/clusters/default/pods`."""
     return "/".join(["/v1/clusters", *(quote(part, safe="") for part in (cluster, *parts))])
 
 
 def new_key() -> str:
-    """Make an idempotency key that nobody else has."""
+    """Return a new, unique idempotency key."""
     return secrets.token_urlsafe(18)
 
 
 def dry(*, dry_run: bool) -> Params:
-    """Make the parameter of a write that is to be decided as usual and to change nothing."""
+    """Return the query parameter of a dry run, if requested."""
     return {"dryRun": dry_run or None}
 
 
 def listed(names: Iterable[str] | None) -> str | None:
-    """Make the value of a parameter that is a list."""
+    """Return the value of a list parameter, or None."""
     return None if names is None else ",".join(names)
 
 
 def reading(path: str, params: Params | None = None) -> Request:
-    """Make a GET."""
+    """Build a GET."""
     return Request(method="GET", path=path, params=_given(params), repeatable=True)
 
 
@@ -65,7 +65,7 @@ def putting(
     headers: Mapping[str, str | None] | None = None,
     params: Params | None = None,
 ) -> Request:
-    """Make a PUT. One with preconditions is not repeated: if it was heard, they do not hold any more."""
+    """Build a PUT; one with preconditions is not retried, since its success makes them fail."""
     conditions = _present(headers)
     return Request(
         method="PUT",
@@ -84,7 +84,7 @@ def patching(
     headers: Mapping[str, str | None] | None = None,
     params: Params | None = None,
 ) -> Request:
-    """Make a PATCH, which is sent once."""
+    """Build a PATCH, which is sent only once."""
     return Request(
         method="PATCH",
         path=path,
@@ -97,12 +97,12 @@ def patching(
 def deleting(
     path: str, params: Params | None = None, headers: Mapping[str, str | None] | None = None
 ) -> Request:
-    """Make a DELETE of one object, which is sent once: the second would not find the object."""
+    """Build a DELETE of one object, sent only once, since a second would not find the object."""
     return Request(method="DELETE", path=path, params=_given(params), headers=_present(headers))
 
 
 def deleting_once(path: str, params: Params | None, key: str | None = None) -> Request:
-    """Make a DELETE of a list, which takes effect once, however often it is sent."""
+    """Build a DELETE of a list that takes effect only once, even if sent again."""
     headers = {"Idempotency-Key": key or new_key()}
     return Request(
         method="DELETE", path=path, params=_given(params), headers=headers, repeatable=True
@@ -110,7 +110,7 @@ def deleting_once(path: str, params: Params | None, key: str | None = None) -> R
 
 
 def asking(path: str, body: object, params: Params | None = None) -> Request:
-    """Make a POST that is harmless to repeat."""
+    """Build a POST that is safe to repeat."""
     return Request(
         method="POST",
         path=path,
@@ -122,27 +122,27 @@ def asking(path: str, body: object, params: Params | None = None) -> Request:
 
 
 def posting(path: str, params: Params | None = None) -> Request:
-    """Make a POST without a body, which is sent once: the second would do it again."""
+    """Build a POST without a body, sent only once, since a second would take effect again."""
     return Request(method="POST", path=path, params=_given(params))
 
 
 def posting_once(
     path: str, body: object, params: Params | None = None, key: str | None = None
 ) -> Request:
-    """Make a POST that takes effect once, however often it is sent."""
+    """Build a POST that takes effect only once, even if sent again."""
     return _keyed(path, msgspec.json.encode(body), JSON, params, key)
 
 
 def posting_lines(
     path: str, lines: Iterable[object], params: Params | None = None, key: str | None = None
 ) -> Request:
-    """Make a POST of NDJSON that takes effect once; a line that is bytes is one as it is."""
+    """Build a POST of NDJSON that takes effect once; lines given as bytes are sent unchanged."""
     encoded = (line if isinstance(line, bytes) else msgspec.json.encode(line) for line in lines)
     return _keyed(path, b"".join(line + b"\n" for line in encoded), NDJSON, params, key)
 
 
 def streaming(path: str, params: Params, accept: str = EVENT_STREAM) -> Request:
-    """Make a GET whose answer is read as it comes."""
+    """Build a GET whose answer is read as a stream."""
     return Request(method="GET", path=path, params=_given(params), headers={"Accept": accept})
 
 
@@ -173,6 +173,6 @@ def _present(headers: Mapping[str, str | None] | None) -> dict[str, str]:
 
 
 def _has_version(body: object) -> bool:
-    """Whether a manifest names the revision that it was read at, which is a precondition."""
+    """Return whether a manifest names the revision at which it was read, a precondition."""
     metadata = body.get("metadata") if isinstance(body, Mapping) else None
     return isinstance(metadata, Mapping) and bool(metadata.get("resourceVersion"))

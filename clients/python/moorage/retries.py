@@ -1,4 +1,4 @@
-"""When a request is sent again, and after which pause."""
+"""When a request is retried, and after which pause."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,38 +10,40 @@ from moorage.requests import Request
 
 TOO_MANY_REQUESTS = 429
 STANDING = frozenset({"EvictionBlocked"})
-"""Problems that last until somebody does something: their `Retry-After` is advice for people."""
+"""Problems that last until someone acts; their `Retry-After` is advice for people."""
 
 Sleep = Callable[[float], None]
 AsyncSleep = Callable[[float], Awaitable[None]]
-"""Lets as many seconds pass."""
+"""Sleeps for a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How patient a client is.
+    """How long and after which errors a client retries requests.
 
-    A request is repeated only if that does nothing twice: reads, PUT without preconditions, and all
-    that carries an idempotency key. Others are sent again only if the server surely did nothing.
+    A request is retried freely only if it is safe to repeat: reads, PUTs without preconditions, and
+    requests with an idempotency key. Others are retried only if the server certainly did nothing.
     """
 
     seconds_max: float = 60.0
-    """All pauses of one request together; 0 repeats nothing, `math.inf` never gives up."""
+    """The limit on all pauses of one request together; 0 disables retries, `math.inf` never gives
+    up."""
     pause_seconds: float = 0.25
-    """The least pause. Without `Retry-After` pauses are drawn from a range that doubles each time."""
+    """The shortest pause. Without `Retry-After`, pauses are drawn from a range that doubles each
+    time."""
     pause_seconds_max: float = 5.0
-    """The longest pause that is not asked for."""
+    """The longest pause without a `Retry-After`."""
     retry_after_seconds_max: float = 60.0
-    """The longest pause that is made because `Retry-After` asks for it."""
+    """The longest pause for a `Retry-After`."""
     statuses: frozenset[int] = frozenset({TOO_MANY_REQUESTS, 502, 503, 504})
-    """Answers after which the request is repeated, besides those with a `Retry-After`."""
+    """Status codes to retry, in addition to answers with a `Retry-After`."""
     unreachable: bool = True
-    """Whether to try again where nobody listens, as while a server restarts."""
+    """Whether to retry if no server is listening, as during a restart."""
     timed_out: bool = True
-    """Whether to try again if the answer does not come in time."""
+    """Whether to retry if the answer does not arrive in time."""
 
     def again(self, request: Request) -> Callable[[BaseException], bool]:
-        """Return what tells of an error whether the request is worth another try."""
+        """Return a predicate that decides whether a request is worth retrying after an error."""
 
         def is_worth_it(error: BaseException) -> bool:
             if isinstance(error, UnreachableError):
@@ -58,7 +60,7 @@ class Retries:
         return is_worth_it
 
     def pause(self, state: RetryCallState) -> float:
-        """Return how many seconds to wait after the attempt that failed last."""
+        """Return how many seconds to wait after the last failed attempt."""
         error = state.outcome.exception() if state.outcome else None
         wanted = error.retry_after_seconds if isinstance(error, ProblemError) else None
         if wanted is not None:
@@ -67,5 +69,5 @@ class Retries:
         return max(drawn(state), self.pause_seconds)
 
     def is_over(self, state: RetryCallState) -> bool:
-        """Whether the next pause would be more than all pauses together may be."""
+        """Return whether the next pause would exceed the limit on all pauses."""
         return state.idle_for + state.upcoming_sleep > self.seconds_max

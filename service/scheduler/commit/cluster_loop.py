@@ -1,9 +1,9 @@
 """One task per cluster: inbox → decide → commit → answer.
 
 While one batch is being committed, the next is decided on top of it (protocol rule P7). If the
-commit fails, both are undone, the log is read to its end, and all their requests are decided again,
-in their order (P9). Only this task touches the replica. An answer is released only when the state
-that it rests on is committed (P8).
+commit fails, the loop undoes both batches, reads the log to its end, and decides their requests
+again in the original order (P9). Only this task touches the replica. An answer is released only
+once the state on which it rests is committed (P8).
 """
 
 import asyncio
@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
-    """The cluster that a loop served was deleted; another may have its name now."""
+    """The cluster that a loop served was deleted; a new cluster may have the same name."""
 
 
 class CommitInProgress(NamedTuple):
@@ -63,11 +63,11 @@ class CommitInProgress(NamedTuple):
     batch: Batch
     task: asyncio.Task[CommitResult]
     begun: float
-    """When it began, in the clock's monotonic seconds."""
+    """When the commit began, in the clock's monotonic seconds."""
 
 
 class ClusterLoop:
-    """Serves one cluster; once `run` runs, `enqueue`, `on_head`, and `stop` are called from outside."""
+    """Serves one cluster; `enqueue`, `on_head`, and `stop` may be called while `run` runs."""
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
@@ -89,7 +89,7 @@ class ClusterLoop:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
         self.is_awake = False
-        """Whether the cluster gets its regular work every time."""
+        """Whether the cluster's regular work is done in every round."""
         self._clock = clock
         self._limits = limits
         self.follower = Follower(
@@ -101,7 +101,7 @@ class ClusterLoop:
             observers=observers,
             at_load=at_load,
         )
-        """Holds the replica, if one is loaded; only this loop's task changes it."""
+        """Holds the replica, if one is loaded. Only this loop's task may change the replica."""
         self._meter = meter
         self._record = record
         self._expressions = expressions
@@ -114,27 +114,27 @@ class ClusterLoop:
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
         self._aside: dict[asyncio.Task[None], Ticket] = {}
-        """Requests that wait for expressions to be evaluated."""
+        """Requests waiting for expressions to be evaluated."""
         self._asking: set[asyncio.Task[None]] = set()
         """Evaluations in progress for pending pods."""
         self._wake = asyncio.Event()
         self._open: Batch | None = None
-        """The batch being decided, whose commit has not begun."""
+        """The batch being decided; its commit has not begun."""
         self._publication: CommitInProgress | None = None
         self._behind = True
-        """Whether the log has to be read before anything else is decided."""
+        """Whether the log has to be read before the next decision."""
         self._mistrust = ""
-        """Why the replica has to be reloaded, or "" if it may be used."""
+        """Why the replica has to be reloaded, or "" if the replica is usable."""
         self._unreadable: ObjectUnreadable | None = None
         """The object that could not be read when the replica was last loaded."""
         self._loads_again = float("-inf")
-        """When a replica with an unreadable object may be loaded again."""
+        """The earliest time to reload a replica with an unreadable object."""
         self._lag = Lag()
         self._outrun = False
-        """Whether the log had grown too much to be read to its end under the lock."""
+        """Whether the log had grown too much to read to its end under the lock."""
         self._stopping = False
         self.ended = False
-        """Whether the loop accepts no more requests."""
+        """Whether the loop refuses new requests."""
 
     # Calls from outside
 
@@ -154,10 +154,10 @@ class ClusterLoop:
         self._wake.set()
 
     def on_head(self, head: Head | None) -> bool:
-        """Schedule reading the log if `head` is news; return whether it is.
+        """Schedule a read of the log if `head` is new; return whether it is.
 
-        `head` is None if the cluster was deleted. While requests are decided or committed, this
-        returns False: their commit notices by itself that the log has grown.
+        `head` is None if the cluster was deleted. While requests are decided or committed, the
+        result is False: the commit itself will notice that the log has grown.
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
@@ -174,7 +174,7 @@ class ClusterLoop:
     ) -> tuple[Head, Sequence[Stored]] | None:
         """Return the pods or nodes that may pass a filter, at `head` or a later one.
 
-        Returns None if they do not get into memory at such a head within a short time.
+        Returns None if such a head is not loaded within a short time.
         """
         follower = self.follower
         if await self._head_from(head) is None:
@@ -189,7 +189,7 @@ class ClusterLoop:
     async def snapshot(self, head: Head) -> tuple[Head, dict[str, Sequence[Stored]]] | None:
         """Return all objects by kind, at `head` or a later one.
 
-        Returns None if they do not get into memory at such a head within a short time.
+        Returns None if such a head is not loaded within a short time.
         """
         known, replica = await self._head_from(head), self.follower.replica
         if known is None or replica is None:
@@ -198,7 +198,7 @@ class ClusterLoop:
         return known, replica.committed_objects()
 
     async def _head_from(self, head: Head) -> Head | None:
-        """Wait a short time for the replica to reach a head; return the head that it is at, or None."""
+        """Wait briefly for the replica to reach `head`; return its head, or None."""
         if not self.follower.has_reached(head.revision):
             self.on_head(head)
         if not await self.follower.reach(head.revision, self._limits.list_wait_seconds):
@@ -213,20 +213,20 @@ class ClusterLoop:
         return None if known.revision == head.revision and known.tip != head.tip else known
 
     def reload(self, reason: str) -> None:
-        """Have the replica of an idle cluster reloaded before the next decision."""
+        """Schedule a reload of an idle cluster's replica before the next decision."""
         assert self.idle
         self._mistrust = reason
         self._behind = True
         self._wake.set()
 
     def stop(self) -> None:
-        """Have the loop end once every request is answered."""
+        """End the loop once every request is answered."""
         self._stopping = self.ended = True
         self._wake.set()
 
     @property
     def idle(self) -> bool:
-        """Whether no request waits and no batch is open or being committed."""
+        """Whether no requests are waiting and no batch is open or being committed."""
         return not self._inbox and self._open is None and self._publication is None
 
     @property
@@ -249,7 +249,7 @@ class ClusterLoop:
 
     @property
     def state(self) -> ReplicaState | None:
-        """The replica's revision and digest; None without a replica, or if it has tentative changes."""
+        """The replica's revision and digest; None without a replica or with tentative changes."""
         replica = self.follower.replica
         if replica is None or self._open is not None or self._publication is not None:
             return None
@@ -280,7 +280,7 @@ class ClusterLoop:
         self._inbox.clear()
 
     async def _work(self) -> None:
-        """Do all work that waits for neither a request nor a commit."""
+        """Do all work that depends on neither a request nor a commit."""
         while True:
             publication = self._publication
             if publication is not None and publication.task.done():
@@ -306,14 +306,14 @@ class ClusterLoop:
 
     @property
     def _is_starving(self) -> bool:
-        """Whether the request that waits longest has lost too many races (protocol rule P6).
+        """Whether the longest-waiting request has lost too many races (protocol rule P6).
 
-        If most recent races were lost, one loss is enough: a commit without the lock would most
-        likely lose again, and the time for its decisions would be wasted.
+        If most recent races were lost, one loss is enough: a commit without the lock would probably
+        lose again and waste the work of deciding.
 
         No request in the inbox has more attempts than the first: batches take requests from the
-        front, and put them back there. So every request is committed under the lock in the end,
-        even if only few of them fit into one round.
+        front, and put them back there. So every request is eventually committed under the lock,
+        even if only a few fit into one round.
         """
         contended = self._committer.lost_share >= self._limits.contended_share
         patience = 1 if contended else self._limits.attempts_before_lock
@@ -322,7 +322,7 @@ class ClusterLoop:
     # Following
 
     async def _follow(self) -> None:
-        """Catch up with the log; if that fails, the next `on_head` tries again."""
+        """Catch up with the log; after a failure, the next `on_head` retries."""
         self._behind = False
         if self._unreadable is not None and self._clock.monotonic() < self._loads_again:
             self._refuse_waiting(self._unreadable)
@@ -353,7 +353,7 @@ class ClusterLoop:
                 self._refuse_waiting(MoorageError(f"The cluster could not be loaded: {error}"))
 
     def _stop_at(self, unreadable: ObjectUnreadable) -> None:
-        """Refuse all requests for a while, as none can be decided exactly without this object."""
+        """Refuse all requests for a while, since none can be decided without this object."""
         # Without its traceback, which references everything that was loaded.
         error = ObjectUnreadable(unreadable.kind, unreadable.namespace, unreadable.name)
         if self._unreadable is None or self._unreadable.detail != error.detail:
@@ -366,7 +366,7 @@ class ClusterLoop:
         self._refuse_waiting(error)
 
     def _refuse_waiting(self, error: Exception) -> None:
-        """Refuse the requests that need the database; the others are answered from the replica."""
+        """Refuse the requests that need the database, and answer the others from the replica."""
         waiting, can_go_on = list(self._inbox), self.follower.replica is not None
         self._inbox.clear()
         for ticket in waiting:
@@ -415,7 +415,7 @@ class ClusterLoop:
             self._open = None
 
     def _set_aside(self, ticket: Ticket, questions: list[Question]) -> None:
-        """Decide a request again once its questions are answered; others proceed meanwhile."""
+        """Decide a request again once its questions are answered, without blocking others."""
         task = asyncio.create_task(self._answer(ticket, questions))
         self._aside[task] = ticket
         task.add_done_callback(lambda done: self._aside.pop(done, None))
@@ -440,7 +440,7 @@ class ClusterLoop:
         self._wake.set()
 
     async def _wait_shortly(self, ticket: Ticket, asking: asyncio.Task[None]) -> None:
-        """Wait for answers, but not so long that other pending pods are held up."""
+        """Wait for answers, but not long enough to hold up other pending pods."""
         self._asking.add(asking)
         asking.add_done_callback(self._end_asking)
         begun, most = self._clock.monotonic(), self._limits.pending_answers_seconds
@@ -456,7 +456,7 @@ class ClusterLoop:
             asking.exception()  # Those that still wait for it see the error; the others ask again.
 
     def _release_committed(self) -> None:
-        """Release answers of a finished commit, so that no long decision delays them."""
+        """Release answers of a finished commit, so that a long decision cannot delay them."""
         publication = self._publication
         if publication is None or not publication.task.done() or publication.task.exception():
             return
@@ -464,21 +464,21 @@ class ClusterLoop:
             self._finish(publication)
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
-        """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
+        """Refuse a request that triggered a bug, and drop the replica, which may now be wrong."""
         context = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
         _log.error("A decision failed.", exc_info=error, extra=context)
         ticket.answer(error)
         self._drop_replica("a decision failed")
 
     def _is_given_up(self, ticket: Ticket) -> bool:
-        """Return whether to skip a request, since nobody waits for it or its time is up."""
+        """Return whether to skip a request because its caller is gone or its time is up."""
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
             ticket.answer(Overloaded(TIME_IS_UP))
-        return ticket.future.done()  # then no caller waits for an answer any more
+        return ticket.future.done()  # no caller is waiting for an answer any more
 
     async def _decide_locked(self) -> None:
-        """Decide and commit with the head locked, so that the race cannot be lost again (protocol rule P6)."""
+        """Decide and commit with the head locked, so that no race is possible (rule P6)."""
         locked = CommitUnderLock(self.follower, self._decider, self._committer, self._take)
         begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
@@ -506,7 +506,7 @@ class ClusterLoop:
     # Publishing
 
     def publish(self, batch: Batch) -> None:
-        """Begin to commit a batch. Its task is never cancelled, not even with the loop's."""
+        """Start committing a batch. The commit is never canceled, even with the loop."""
         head = self.follower.head
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
@@ -515,7 +515,7 @@ class ClusterLoop:
         self._open = None
 
     def _finish(self, publication: CommitInProgress) -> None:
-        """Answer the requests of a batch or requeue them, depending on how its commit ended."""
+        """Answer or requeue the requests of a batch, depending on how its commit ended."""
         self._publication = None
         batch = publication.batch
         self._trace(publication)
@@ -538,7 +538,7 @@ class ClusterLoop:
             self.conclude(publication, result)
 
     def _trace(self, publication: CommitInProgress) -> None:
-        """Record in traced requests of a batch how long they waited for its commit."""
+        """Record how long the traced requests of a batch waited for its commit."""
         task = publication.task
         outcome = type(task.exception() or task.result()).__name__
         for ticket, _ in publication.batch.decided:
@@ -568,7 +568,7 @@ class ClusterLoop:
                 raise AssertionError(result)
 
     def withdraw(self, batch: Batch) -> None:
-        """Undo a batch, and first the one decided on top of it (protocol rule P7)."""
+        """Undo a batch, after undoing any batch decided on top of it (protocol rule P7)."""
         self.requeue_open()
         self._behind = True
         replica = self.follower.replica
@@ -582,13 +582,13 @@ class ClusterLoop:
             self.follower.drop("undoing a batch failed")
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
-        """Release advisory answers, from the replica; refuse all other requests."""
+        """Release advisory answers, which come from the replica, and refuse all other requests."""
         for ticket, outcome in batch.decided:
             is_known = is_advisory(ticket.intent) and not batch.changes
             ticket.answer(outcome if is_known else error)
 
     def requeue_open(self) -> None:
-        """Requeue the open batch, since the state that it was decided on is gone (protocol rule P7)."""
+        """Requeue the open batch, because its base state is gone (protocol rule P7)."""
         self._requeue(self._take_open())
 
     def _take_open(self) -> list[Ticket]:
@@ -597,7 +597,7 @@ class ClusterLoop:
         return tickets
 
     def _requeue(self, tickets: Sequence[Ticket]) -> None:
-        """Put requests back at the front of the inbox, in their order."""
+        """Put requests back at the front of the inbox, in their original order."""
         self._inbox.extendleft(reversed(tickets))
 
 
@@ -616,7 +616,7 @@ def _refuse(holders: frozenset[str], tickets: Sequence[Ticket]) -> list[Ticket]:
 def _answer_from(
     records: Iterable[IdempotencyRecord], tickets: Sequence[Ticket], revision: int
 ) -> list[Ticket]:
-    """Answer the requests whose keys already have an answer (protocol rule P11); return the others."""
+    """Answer the requests whose keys already have an answer (P11), and return the others."""
     records_by_id = {record.id: record for record in records}
     rest = []
     for ticket in tickets:

@@ -1,4 +1,4 @@
-"""Makes a batch durable, whatever happens on the way."""
+"""Makes a batch durable despite races, errors, and lost connections."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
 _log = logging.getLogger(__name__)
 
 Announce = Callable[[int], None]
-"""Called with a cluster's number as soon as its log has grown."""
+"""Called with a cluster's number whenever its log has grown."""
 
 Result = TypeVar("Result")
 
 _MEMORY = 8
-"""About how many recent races the share is averaged over (exponential moving average)."""
+"""The number of recent races in the exponential moving average of the share of lost races."""
 
 _DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
 """Errors which mean that nothing was committed. After any other error the outcome is unknown,
@@ -28,7 +28,7 @@ not failed (protocol rule P4)."""
 
 
 class Committer:
-    """Commits batches of one cluster; every attempt has its own id."""
+    """Commits batches of one cluster. Every attempt has its own id."""
 
     def __init__(
         self,
@@ -48,22 +48,23 @@ class Committer:
         self._ids = ids
         self._limits = limits
         self.lost_share = 0.0
-        """The share of recent races that were lost; a commit under the lock (protocol rule P6) is
-        no race."""
+        """The share of recent races that were lost; commits under the lock (protocol rule P6) do
+        not count.
+        """
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
         """Create a new attempt, with its own id, to commit a batch on top of a head."""
         return batch.request(self._ids.commit_id(), head.tip)
 
     async def publish(self, batch: Batch, head: Head) -> CommitResult:
-        """Make durable what the batch's answers rest on: `head` and its changes (protocol rule P8).
+        """Make the state that the batch's answers rest on durable: `head` and the changes (P8).
 
-        If the batch changes nothing, it is enough to read the head and find it unchanged. The read
+        If the batch changes nothing, reading the head and finding it unchanged is enough. The read
         begins now, after every request of the batch has arrived.
 
         Raises:
             StorageUnavailable, ReplicaMismatch, NotFound: nothing was committed.
-            OutcomeUnknown: it cannot be determined whether the batch was committed.
+            OutcomeUnknown: whether the batch was committed cannot be determined.
         """
         if batch.changes:
             return await self._commit(batch, head)
@@ -76,7 +77,7 @@ class Committer:
     async def publish_locked(
         self, head: Head, decide: DecideLocked
     ) -> CommitResult | Behind | Diverged | None:
-        """Lock the head before deciding (protocol rule P6); return None if nothing had to be committed.
+        """Lock the head, decide, and commit (protocol rule P6); return None without a commit.
 
         Raises what `publish` raises.
         """
@@ -126,7 +127,7 @@ class Committer:
         """Determine the outcome of an attempt that ended with `cause` (protocol rule P4).
 
         Raises:
-            OutcomeUnknown: it could not be determined.
+            OutcomeUnknown: the outcome could not be determined.
         """
         context = {"commit": str(request.commit_id), "reason": _reason(cause)}
         _log.debug("The outcome of a commit is not known yet.", extra=context)
@@ -140,6 +141,6 @@ class Committer:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a commit failed in one line: by the driver's error, if the store wrapped one."""
+    """Return a one-line reason for a failed commit, from the driver's error if wrapped."""
     cause = error.__cause__ or error
     return " ".join(str(cause).split()) or type(cause).__name__

@@ -1,4 +1,4 @@
-"""Decides requests one on top of the other, in slices that keep the event loop responsive."""
+"""Decides requests one on top of another, in slices that keep the event loop responsive."""
 
 from collections.abc import Callable, Generator
 from datetime import UTC
@@ -25,16 +25,16 @@ from service.scheduler.protocol.suspects import NoSuspects, SuspectRegistry
 from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 _LOCKED_STEPS = 8
-"""The number of steps of a decision under the lock between two looks at the clock."""
+"""How many steps a decision under the lock takes between two checks of the clock."""
 
 SetAside = Callable[[Ticket, list[Question]], None]
-"""Has questions answered, and then puts the request back into the inbox."""
+"""Requests the answers to questions, then puts the request back into the inbox."""
 TakeTicket = Callable[[], Ticket | None]
 """Takes the next request out of the inbox, or returns None."""
 
 
 class Decider:
-    """Decides tickets on a replica, awaiting nothing but the clock."""
+    """Decides tickets on a replica without waiting for I/O; pauses only between slices."""
 
     def __init__(  # noqa: PLR0913 - all that decisions need, by name
         self,
@@ -60,7 +60,7 @@ class Decider:
         self._limits = limits
 
     def batch(self, replica: Replica) -> Batch:
-        """Begin a batch on the replica's present, tentative state."""
+        """Begin a batch on the replica's current tentative state."""
         now = self._clock.now().astimezone(UTC)
         return Batch(replica.mark(), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -72,12 +72,12 @@ class Decider:
         end: float,
         between: Callable[[], None],
     ) -> float:
-        """Decide one request; let other tasks run if it outlasts the slice's `end`.
+        """Decide one request, letting other tasks run once it outlasts the slice's `end`.
 
-        `between` is called after each such pause; it may conclude the batch before this one. After
-        a pause the decision ends if its time is up or its client has disconnected. Returns the end
-        of the slice in which the decision finished. After any error that this raises, the replica
-        is unusable.
+        `between` is called after each such pause; the callback may conclude the preceding batch.
+        After a pause the decision ends if its time is up or its client has disconnected. Returns
+        the end of the slice in which the decision finished. If this raises an error, the replica is
+        unusable.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
@@ -93,7 +93,7 @@ class Decider:
     def decide_locked(self, replica: Replica, batch: Batch, take: TakeTicket) -> None:
         """Decide at least one request without letting other tasks run; raise what `decide` raises.
 
-        A request that takes so long that the database would end the transaction is refused.
+        A request that would outlast the database's transaction timeout is refused.
         """
         begun = self._clock.monotonic()
         end = begun + self._limits.locked_slice_seconds
@@ -112,7 +112,7 @@ class Decider:
                 break
 
     def _refuse_growth(self, replica: Replica, start: Mark) -> None:
-        """Refuse a decision that adds objects beyond a cluster's limit.
+        """Refuse a decision that would push the cluster past its object limit.
 
         `start` is the replica's mark before the decision.
         """
@@ -130,7 +130,7 @@ class Decider:
     def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
         """Decide one request step by step; if it is refused, undo its changes to the replica.
 
-        A request that is no longer wanted is answered at once, and is not part of the batch.
+        A request that is no longer wanted is answered at once and left out of the batch.
         """
         ticket.attempts += 1
         is_late = self._deadline()
@@ -188,10 +188,10 @@ class Decider:
     def _postpone(
         self, replica: Replica, batch: Batch, ticket: Ticket, start: Mark
     ) -> Generator[None, None, None]:
-        """Undo a decision that needs answers of expressions, and schedule it again with them.
+        """Undo a decision that needs unevaluated expressions, and schedule it again.
 
-        What it added to the engine's caches stays until then: it would be added again, and what was
-        learned about nodes would have to be asked once more.
+        The engine's caches keep what the decision added, since the repetition needs the same
+        entries and the same facts about nodes.
         """
         questions = replica.questions.take()
         yield from replica.undoing(start)
@@ -205,7 +205,7 @@ class Decider:
         self._set_aside(ticket, questions)
 
     def _forget(self, replica: Replica) -> Generator[None, None, None]:
-        """Forget what the finished decision added to the engine, and which pod it was about."""
+        """Clear the engine's per-decision cache entries and the record of the pod being decided."""
         self._suspects.decided()
         yield from replica.cluster.forget_in_steps()
 
@@ -214,7 +214,7 @@ def _while_wanted(decision: Decision[A], ticket: Ticket) -> Decision[A]:
     """Run a decision until it ends or is no longer wanted.
 
     Raises:
-        Overloaded, LongDryRun: it is no longer wanted; the caller has to undo its changes.
+        Overloaded, LongDryRun: the decision is no longer wanted; the caller must undo its changes.
     """
     while True:
         try:

@@ -1,8 +1,8 @@
 """Stores the events of decisions, separately from the commits and never before them.
 
-Events that the audit needs are in the commit itself. All others are buffered and stored about once
-a second, so that a thousand placements cost one statement. If a process dies, its buffered events
-are lost; so are events that exceed `Limits.events_per_second` for long.
+Events that the audit needs are part of the commit. All others are buffered and stored about once a
+second, so a thousand placements cost one statement. If a process dies, its buffered events are
+lost; so are events that exceed `Limits.events_per_second` for long.
 """
 
 import logging
@@ -18,15 +18,15 @@ from service.scheduler.protocol.ports import Clock, Store
 _log = logging.getLogger(__name__)
 
 _Gathered = dict[tuple[str, str, str], Event]
-"""Events by the pod's uid, the reason, and the message: events that share these are counted as
-one."""
+"""Events by the pod's uid, the reason, and the message; events with equal keys are counted as one.
+"""
 
 Record = Callable[[int, Sequence[Event]], None]
 """Called with a cluster's number and the events of a durable commit."""
 
 
 class EventRecorder:
-    """Buffers events of this process, and stores them in the background."""
+    """Buffers events of this process and stores them in the background."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, meter: Meter) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class EventRecorder:
         self._allowances: dict[tuple[int, EventReason], _Allowance] = {}
 
     def record(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Count the evictions of a commit, and buffer its events to be stored later."""
+        """Count the evictions of a commit, and buffer its events for storage."""
         now = self._clock.monotonic() if events else 0.0
         for event in events:
             if event.rule:
@@ -52,7 +52,7 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Store the buffered events; keep those that cannot be stored now. Raises nothing."""
+        """Store the buffered events, and keep those that cannot be stored now. Never raises."""
         for cluster_id in list(self._gathered):
             events = self._gathered.pop(cluster_id, {})
             try:
@@ -85,7 +85,7 @@ class EventRecorder:
         return allowance
 
     def _give_back(self, cluster_id: int, events: _Gathered) -> None:
-        """Put events back before newer ones, and drop the oldest beyond twice the burst."""
+        """Put unstored events back before newer ones, dropping the oldest over the limit."""
         meanwhile = self._gathered.pop(cluster_id, {})
         for key, event in meanwhile.items():
             events[key] = merged(events[key], event) if key in events else event
@@ -97,7 +97,7 @@ class EventRecorder:
 
 
 class _Allowance:
-    """A token bucket of `burst` events, refilled by `per_second` events a second."""
+    """A token bucket holding `burst` events and refilled with `per_second` events a second."""
 
     def __init__(self, burst: int, per_second: float, now: float) -> None:
         self._burst = burst

@@ -1,4 +1,4 @@
-"""Asks extenders about the pods of one request, one after the other, outside its decisions."""
+"""Queries extenders about a request's pods one by one, outside the decisions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class ExtenderCalls:
-    """The extender verdicts on the pods of one request so far."""
+    """The extender verdicts gathered so far for the pods of one request."""
 
     def __init__(
         self, extenders: ExtenderCaller, clock: Clock, limits: Limits, intent: PlacePods
@@ -38,13 +38,13 @@ class ExtenderCalls:
     async def decided(
         self, question: ExtenderQuestion, decide: Callable[[PlacePods], Awaitable[T]]
     ) -> T:
-        """Ask about one pod after the other until the request can be decided with the verdicts.
+        """Query extenders pod by pod until the verdicts suffice to decide the request.
 
-        Nothing is decided, locked, or held in the replica while extenders are asked.
+        No decision, lock, or replica state is held while extenders are queried.
 
         Raises:
-            InvalidManifest: the request has too many such pods.
-            Overloaded: time is up, or others took the chosen nodes again and again.
+            InvalidManifest: too many pods of the request need extenders.
+            Overloaded: time is up, or other requests repeatedly took the chosen nodes.
         """
         while True:
             intent = await self._ask(question)
@@ -54,7 +54,7 @@ class ExtenderCalls:
                 question = asking.question
 
     async def _ask(self, question: ExtenderQuestion) -> PlacePods:
-        """Ask about one more pod, and return the request with all verdicts."""
+        """Query extenders about one more pod, and return the request with all verdicts so far."""
         if question.pod in self._consulted:
             self._retries += 1
             if self._retries > self._limits.extended_retries_max:

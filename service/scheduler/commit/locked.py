@@ -1,4 +1,4 @@
-"""A batch decided and committed with the head locked, for a worker that lost too many races."""
+"""Decides and commits a batch with the head locked, for a worker that lost too many races."""
 
 from service.model.log.commit import CommitRequest, Diverged, LogPage
 from service.model.log.results import Behind, CommitResult, Committed
@@ -9,7 +9,7 @@ from service.scheduler.replica.follower import Follower
 
 
 class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
-    """More of the log has to be read than the lock allows time for."""
+    """More of the log is unread than the time under the lock allows."""
 
 
 class CommitUnderLock:
@@ -30,7 +30,7 @@ class CommitUnderLock:
     async def run(self) -> CommitResult:
         """Run the batch once.
 
-        Raises what `Committer.publish` raises, and NotCaughtUp before anything is decided.
+        Raises the errors of `Committer.publish`, or NotCaughtUp before deciding anything.
         """
         head = self._follower.head
         assert head is not None
@@ -41,8 +41,8 @@ class CommitUnderLock:
             return result
         assert self._follower.head is not None
         if self.batch is not None and self.batch.records:
-            # An answer to a request with an idempotency key has to be stored before it is given
-            # out, even if it changed nothing (P11).
+            # The answer to a request with an idempotency key has to be stored before it is
+            # released, even if the request changed nothing (P11).
             return await self._committer.publish(self.batch, self._follower.head)
         # There is nothing to commit, and no other worker could change the locked head.
         return Committed(self._follower.head)

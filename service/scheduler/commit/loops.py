@@ -1,8 +1,8 @@
 """The clusters that a process has in memory, and which of them may have work to do.
 
-There may be thousands of clusters, most of them unused. Regular work, which no request triggers, is
-done for all clusters that are awake and for a few of the others each time. So its cost depends on
-how many clusters are in use, and not on how many exist.
+There may be thousands of clusters, most of them unused. Each round of periodic work covers all
+awake clusters and a few sleeping ones, so its cost depends on the clusters in use, not on the
+total.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from service.scheduler.commit.cluster_loop import ClusterLoop
 AWAKE_SECONDS = 10.0
 """How long a cluster stays awake after a request for it, or after its log has grown."""
 SLEEPERS_AT_A_TIME = 50
-"""How many sleeping clusters get their regular work at a time, in turn."""
+"""How many sleeping clusters one round of periodic work covers, in turn."""
 
 
 class Loops(dict[str, ClusterLoop]):
-    """The loop of each cluster, by its name; only the methods below change it."""
+    """The loops of all clusters, by name. Change them only through the methods below."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Loops(dict[str, ClusterLoop]):
         self._round: Iterator[str] = iter(())
 
     def of(self, cluster_ids: Iterable[int], *, idle_only: bool = False) -> list[ClusterLoop]:
-        """Return the loops of these clusters, or only the idle ones; a cluster may have no loop."""
+        """Return the loops of these clusters, or only the idle ones; some may have none."""
         names = [self._names.get(cluster_id) for cluster_id in cluster_ids]
         loops = [self[name] for name in names if name is not None]
         return [loop for loop in loops if loop.idle] if idle_only else loops
@@ -41,7 +41,7 @@ class Loops(dict[str, ClusterLoop]):
         self.wake(loop.cluster_id)
 
     def remove(self, name: str) -> ClusterLoop | None:
-        """Remove the loop of a cluster, and return it, or None."""
+        """Remove and return the loop of a cluster, or None if it has no loop."""
         loop = self.pop(name, None)
         self._awake.pop(name, None)
         if loop is not None and self._names.get(loop.cluster_id) == name:
@@ -55,14 +55,14 @@ class Loops(dict[str, ClusterLoop]):
         self._awake.clear()
 
     def wake(self, cluster_id: int) -> None:
-        """Mark a cluster as awake, since it has a request or its log has grown."""
+        """Mark a cluster as awake because it has a request or its log has grown."""
         name = self._names.get(cluster_id)
         if name is not None:
             self._awake[name] = None
             self[name].is_awake = True
 
     def sleep(self, name: str) -> None:
-        """Mark a cluster as asleep, since it has nothing to do."""
+        """Mark a cluster as asleep because it has nothing to do."""
         self._awake.pop(name, None)
         self[name].is_awake = False
 
@@ -71,7 +71,7 @@ class Loops(dict[str, ClusterLoop]):
         return [self[name] for name in self._awake]
 
     def due(self) -> dict[str, ClusterLoop]:
-        """Return the loops that get their regular work now: all that are awake, and a few others."""
+        """Return the loops to run periodic work for now: all awake ones and a few sleeping ones."""
         names = [*self._awake, *islice(self._round, SLEEPERS_AT_A_TIME)]
         missing = len(self._awake) + SLEEPERS_AT_A_TIME - len(names)
         if missing:

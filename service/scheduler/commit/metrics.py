@@ -18,42 +18,42 @@ from service.scheduler.replica.replica import Replica
 
 Result = Literal["scheduled", "unschedulable", "error"]
 Attempts = Mapping[tuple[str, Result], int]
-"""How many pods were tried, by profile and result."""
+"""The number of pods tried, by profile and result."""
 
 SAMPLE_SECONDS = 1.0
-"""The least time between two pods for which the plugins are timed."""
+"""The minimum time between two pods whose plugins are timed."""
 SAMPLE_SHARE = 0.002
-"""The greatest share of the time spent on timing plugins."""
+"""The maximum share of process time spent on timing plugins."""
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
-    """The gauges of one process."""
+    """The current gauge values of one process."""
 
     inbox: int
-    """How many requests wait for a decision."""
+    """The number of requests waiting for a decision."""
     pending: Mapping[str, int]
-    """How many pending pods this process has to place, by what they wait for."""
+    """The pending pods that this process has to place, counted by what they wait for."""
     watches: int
-    """How many watches are under way."""
+    """The number of open watches."""
     lag_revisions: int
-    """How many revisions the replica that is furthest behind lacks of its log."""
+    """How many revisions the furthest-behind replica lags its log."""
     lag_seconds: float
-    """For how many seconds the log has had what the replica lacks that is furthest behind."""
+    """How many seconds the furthest-behind replica lags its log."""
     log_changes: int
-    """How many changes are kept in the logs that this process compacts."""
+    """The number of changes kept in the logs that this process compacts."""
     objects: int
-    """How many objects the largest cluster has of those that this process keeps in memory."""
+    """The number of objects in the largest cluster that this process has in memory."""
 
 
 class Meter(Protocol):
-    """Counts what happens. Its methods raise nothing, and return at once."""
+    """Receives counts of the scheduler's work. Its methods never raise and never block."""
 
     def attempted(self, attempts: Attempts) -> None:
-        """Count pods that were tried, once the outcome is durable."""
+        """Count tried pods, once the outcome is durable."""
         ...
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """Count pods placed for certain, and how many seconds after their request."""
+        """Count durably placed pods, and their seconds since the request."""
         ...
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
@@ -61,7 +61,7 @@ class Meter(Protocol):
         ...
 
     def lost(self) -> None:
-        """Count a commit that lost its race: another worker extended the log first."""
+        """Count a commit that lost its race because another worker extended the log first."""
         ...
 
     def decided_again(self, hints: int, kept: int) -> None:
@@ -69,15 +69,15 @@ class Meter(Protocol):
         ...
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """Record the plugins' times for one pod."""
+        """Record the plugins' execution times for one pod."""
         ...
 
     def evicted(self, rule: str) -> None:
-        """Count an evicted pod; `rule` is the kind of rule that it broke, or says that a client asked."""
+        """Count an evicted pod; `rule` names the kind of rule broken, or that a client asked."""
         ...
 
     def events_dropped(self, events: int) -> None:
-        """Count events that will never be stored, as they were too many or storing them failed."""
+        """Count events that were lost because there were too many or storing them failed."""
         ...
 
     def gauges(self, gauges: ProcessState) -> None:
@@ -117,7 +117,7 @@ class NoMeter:
 
 
 _READING = ("Explain", "Read")
-"""How the names of intents that never change anything begin."""
+"""The name prefixes of intents that never change anything."""
 
 
 def commit_kinds() -> list[str]:
@@ -133,13 +133,13 @@ _RESULTS: Mapping[str, Result] = {
     "Denied": "unschedulable",
     "GroupRefused": "unschedulable",
 }
-"""The outcomes for which a pod was tried; one that is AlreadyPlaced was not."""
+"""The result counted for each outcome of a tried pod; AlreadyPlaced pods are not tried."""
 
 UNKNOWN_PROFILE = ""
 
 
 def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
-    """Count the pods that a batch tried, now that its answers are durable."""
+    """Count the pods that a batch tried, now that the batch is durable."""
     attempts: dict[tuple[str, Result], int] = {}
     scheduled: list[tuple[int, float]] = []
     for ticket, outcome in batch.decided:
@@ -162,7 +162,7 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
 
 
 def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
-    """Replace scheduler names that are not profiles of the cluster: clients may send any name."""
+    """Merge scheduler names without a profile into one label, since clients may send any name."""
     known: dict[tuple[str, Result], int] = {}
     for (name, result), pods in attempts.items():
         is_known = replica is not None and name in replica.cluster.profiles
@@ -172,7 +172,7 @@ def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
 
 
 def failed_attempts(intent: Intent[Any]) -> Attempts:
-    """Return the pods of a request that failed: overload, trouble with storage, or a bug."""
+    """Return the pods of a request that failed because of overload, storage errors, or a bug."""
     if not isinstance(intent, PlacePods) or intent.dry_run:
         return {}
     sent = Counter(pod.pod.spec.scheduler_name for pod in intent.pods)
@@ -207,16 +207,16 @@ def _profile(replica: Replica | None, key: ObjectName) -> str:
 
 
 class PluginTimer:
-    """Times the plugins for a pod now and then, at negligible cost."""
+    """Times the plugins for an occasional pod, at negligible cost."""
 
     def __init__(self, meter: Meter, clock: Clock) -> None:
         self._meter = meter
         self._clock = clock
         self.due = clock.monotonic()
-        """When to time a pod again."""
+        """When to time the next pod."""
 
     def sample(self, replica: Replica, outcome: AnswerOrError) -> None:
-        """Time the plugins for the first pod that an answer has placed; call this once it is due."""
+        """Time the plugins for an answer's first placed pod; call this once a sample is due."""
         if not isinstance(outcome, PlacementAnswer):
             return
         started = self._clock.monotonic()

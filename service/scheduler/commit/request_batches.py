@@ -1,6 +1,6 @@
-"""Requests from arrival to answer: alone as tickets, decided as batches.
+"""Requests from arrival to answer: as single tickets, then in decided batches.
 
-The requests of a batch are decided one on top of the other, and their changes are one commit.
+Each request of a batch is decided on top of the one before, and all changes form one commit.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ TIME_IS_UP = "The request could not be committed in time."
 
 
 class LongDryRun(Exception):  # noqa: N818 - a finding, not a failure
-    """A dry run takes so long that it should be decided beside placements."""
+    """A dry run takes so long that a planning replica should decide it instead."""
 
 
 class Ticket(msgspec.Struct, eq=False):
-    """One request in a cluster's inbox; it may be decided several times before it is answered."""
+    """One request in a cluster's inbox. It may be decided several times before it is answered."""
 
     intent: Intent[Any]
     deadline: float
@@ -61,32 +61,32 @@ class Ticket(msgspec.Struct, eq=False):
     client: Client | None = None
     """The client that waits for the answer, or None if it cannot disconnect."""
     patience_seconds: float = inf
-    """How long it may be decided before it ends as `LongDryRun`."""
+    """How long the decision may run before it ends as `LongDryRun`."""
     began: float | None = None
-    """When its decision first paused, in the clock's monotonic seconds."""
+    """When the decision first paused, in the clock's monotonic seconds."""
     unwanted: Overloaded | LongDryRun | None = None
     """Why the decision in progress has to end, or None if it may continue."""
     has_waited: bool = False
-    """Whether it was set aside for expressions as long as it may be."""
+    """Whether the request has used up its time for expressions."""
     waited: float = 0.0
-    """For how many seconds it was set aside in total."""
+    """The total seconds for which the request was set aside."""
     ids: RepeatableIds | None = None
-    """The names generated for it, or None if it was never set aside."""
+    """The names generated for the request, or None if it was never set aside."""
     now: str | None = None
-    """When it was first decided, if it was set aside since: objects are written as of then."""
+    """When a set-aside request was first decided; objects are written as of this time."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (protocol rule P9)."""
     ground: "weakref.ref[Replica] | None" = None
-    """The replica that the request was last decided on, as long as that is in memory."""
+    """The replica of the request's last decision, while that replica is in memory."""
     hints: Hints = {}
-    """The nodes that were chosen in the last attempt (protocol rule P9)."""
+    """The nodes chosen in the last attempt (protocol rule P9)."""
 
     def plan_on(self, replica: Replica) -> None:
         """Record that the request is decided on this replica.
 
-        A decision on a replica that was dropped since does not count: its revision may not be in
-        the log (protocol rule P3).
+        A decision on a replica that has since been dropped does not count: its revision may not be
+        in the log (protocol rule P3).
         """
         if self.ground is None or self.ground() is not replica:
             self.ground = weakref.ref(replica)
@@ -94,21 +94,20 @@ class Ticket(msgspec.Struct, eq=False):
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether the request is only decided, and changes nothing."""
+        """Whether the request changes nothing, even if it is decided."""
         return bool(getattr(self.intent, "dry_run", False))
 
     @property
     def keeps_nodes(self) -> bool:
-        """Whether the nodes of the last attempt are kept where they still fit (protocol rule P9).
+        """Whether to keep the last attempt's nodes where they still fit (protocol rule P9).
 
-        Dry runs and plans take no node, and are answered as if they arrived now. A plan that is
-        committed at once is made anew, so it must not keep what was planned before.
+        Dry runs and plans occupy no node, and are answered as if they arrived now. A plan that is
+        committed at once is planned again, so it must not keep earlier choices.
         """
         return not (self.is_dry_run or isinstance(self.intent, MakePlan | CommitPlan))
 
     @property
     def key(self) -> IdempotencyKey | None:
-        """The idempotency key, or None."""
         if self.idempotency is None:
             return None
         return IdempotencyKey(
@@ -126,7 +125,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.unwanted = LongDryRun()
 
     def answer(self, outcome: AnswerOrError) -> None:
-        """Give the answer, or raise the error, to the caller if it still waits."""
+        """Complete the request with an answer or error, unless the caller stopped waiting."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -135,7 +134,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.future.set_result(outcome)
 
     def answer_from(self, record: IdempotencyRecord, revision: int) -> None:
-        """Give the answer stored for the key, or refuse a different request under this key."""
+        """Answer with the stored outcome, or refuse a different request with this key."""
         assert self.idempotency is not None
         if record.request_hash == self.idempotency.request_hash:
             self.answer(RecordedAnswer(revision=revision, answer=record.answer))
@@ -143,7 +142,7 @@ class Ticket(msgspec.Struct, eq=False):
             self.answer(key_reused_error(record.key))
 
     def record(self, outcome: AnswerOrError) -> IdempotencyRecord | None:
-        """Return the record for repetitions of this key, or None for errors (protocol rule P11)."""
+        """Return the record for later requests with this key; None for errors (rule P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None
         if self.is_dry_run:
@@ -163,28 +162,29 @@ def key_reused_error(key: str) -> IdempotencyKeyReused:
 
 
 MANY_KINDS = "Batch"
-"""The kind of a commit whose requests are of several kinds."""
+"""The kind of a commit that mixes several kinds of requests."""
 
 
 class Batch:
-    """Decided requests with their answers, and the changes that the answers rest on."""
+    """Decided requests with their answers, and the changes on which the answers rest."""
 
     def __init__(self, start: Mark, now: str) -> None:
         self.start = start
         """The replica's mark before the batch's first change."""
         self.end = start
-        """The replica's mark after the batch's last change, set by whoever decides requests."""
+        """The replica's mark after the batch's last change, set by the decider."""
         self.now = now
         self.decided: list[tuple[Ticket, AnswerOrError]] = []
         self.changes: list[Change] = []
         self.records: list[IdempotencyRecord] = []
         self.events: list[Event] = []
         self.audit: list[AuditEntry] = []
-        """The callers of the changes: one entry for each request that changed something."""
+        """The audit entries: one for each request that changed something."""
         self.leases: list[HeldLeases] = []
-        """Leases that have to be held still when the batch is committed."""
+        """Leases that still have to be held when the batch is committed."""
         self.not_before: datetime | None = None
-        """The earliest time to commit the batch, as a decision acts on this time having come."""
+        """The earliest time to commit the batch, since a decision assumes that this time has come.
+        """
         self._bytes = 0
 
     @property
@@ -194,11 +194,11 @@ class Batch:
 
     @property
     def last_revision(self) -> int:
-        """The revision that the batch's answers rest on."""
+        """The revision on which the batch's answers rest."""
         return self.start.revision + len(self.changes)
 
     def full(self, limits: Limits) -> bool:
-        """Return whether the batch accepts no further request (protocol rule P6)."""
+        """Return whether the batch accepts no further requests (protocol rule P6)."""
         return (
             len(self.changes) >= limits.batch_changes_max
             or self._bytes >= limits.batch_bytes_max
@@ -226,7 +226,7 @@ class Batch:
             self.not_before = max(self.not_before or not_before, not_before)
 
     def request(self, commit_id: UUID, expected_tip: UUID) -> CommitRequest:
-        """Return the commit of the batch's changes, on top of the commit `expected_tip`."""
+        """Build the commit of the batch's changes, on top of the commit `expected_tip`."""
         return CommitRequest(
             commit_id=commit_id,
             expected_revision=self.start.revision,
@@ -242,7 +242,7 @@ class Batch:
         )
 
     def release(self) -> None:
-        """Release the answers, now that the state that they rest on is committed (protocol rule P8)."""
+        """Release the answers, now that their base state is committed (protocol rule P8)."""
         for ticket, outcome in self.decided:
             ticket.answer(outcome)
 
@@ -253,19 +253,19 @@ class Batch:
 
     @property
     def _kind(self) -> str:
-        """The name of the requests' kind of intent, or `Batch` if there are several kinds."""
+        """The name of the requests' intent, or `Batch` if there are several."""
         kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
         return kinds.pop() if len(kinds) == 1 else MANY_KINDS
 
 
 def leases_of(ticket: Ticket) -> HeldLeases | None:
-    """Return the leases that have to be held still when a request's changes are committed, or None."""
+    """Return the leases that must still be held when a request's changes are committed, or None."""
     intent = ticket.intent
     return intent.leases if isinstance(intent, PlacePods | AdvanceGroup) else None
 
 
 def change_of(entry: Entry) -> Change:
-    """Convert an entry of the replica's journal to the change that is written to the log."""
+    """Convert a journal entry of the replica to a log change."""
     namespace, name = entry.key
     present = entry.after or entry.before
     assert present is not None
@@ -291,6 +291,6 @@ def change_of(entry: Entry) -> Change:
 
 
 def _labels_before(before: Stored, after: Stored) -> bytes | None:
-    """Return the old labels if a Put changed them, for watches that select by labels, or None."""
+    """Return the old labels if a Put changed them (for label selectors), or None."""
     labels = before.manifest.labels
     return None if labels == after.manifest.labels else msgspec.json.encode(labels)

@@ -1,4 +1,4 @@
-"""Generated name suffixes that stay the same however often a request is decided."""
+"""Generated name suffixes that stay the same no matter how often a request is decided."""
 
 from uuid import UUID
 
@@ -6,10 +6,10 @@ from service.scheduler.protocol.ports import Ids
 
 
 class RepeatableIds:
-    """Ids that repeat their name suffixes in each decision of one request.
+    """Ids that repeat their name suffixes whenever the same request is decided again.
 
-    A decision that needs expressions about an object is repeated once their values are known. Under
-    another name the object would be a different one, about which nothing is known.
+    A decision that needs the values of expressions about an object is repeated once they are known.
+    Under a new name, it would be a different object with unknown values.
     """
 
     def __init__(self, ids: Ids) -> None:

@@ -1,16 +1,16 @@
-"""The port through which the scheduler reports how long each part of a traced request took."""
+"""The port that records how long each part of a traced request took."""
 
 from typing import Literal, Protocol
 
 Part = Literal["decide", "commit"]
-"""What a request waits for: its decision, and the commit of its batch."""
+"""The parts of a request's waiting time: its decision, and the commit of its batch."""
 
 
 class RequestSpan(Protocol):
-    """The span of a request, under which its parts are recorded."""
+    """A request's trace span, under which its parts are recorded."""
 
     def part(self, name: Part, begun: float, ended: float, outcome: str) -> None:
-        """Record a finished part, with times in the clock's monotonic seconds; raise nothing."""
+        """Record a finished part, with times in the clock's monotonic seconds. Never raises."""
         ...
 
 

@@ -1,8 +1,8 @@
-"""Controllers: background work on a cluster that one worker at a time should do.
+"""Controllers: background work on a cluster, done by one worker at a time.
 
-A controller follows the cluster's replica, and puts its work as requests into the cluster's inbox,
-next to those of clients. A lease in the database keeps several workers from doing the same work.
-The lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
+A controller follows the cluster's replica and submits its work as requests to the cluster's inbox,
+alongside those of clients. A lease in the database keeps several workers from doing the same work.
+The lease is no guarantee, so the decisions themselves check that nothing is done twice.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
 PAUSE_SECONDS = 1.0
-"""How long to pause after failed work; clients are asked to wait at least as long before a
-retry."""
+"""How long to pause after failed work; clients are asked to wait at least this long before a retry.
+"""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class Controller(ABC):
-    """Does one kind of work for one cluster, in this process."""
+    """Base class of controllers, each of which does one kind of background work for one cluster."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self.lease = lease
-        """The lease: the work is done only while this process holds it."""
+        """The work is done only while this process holds this lease."""
         self._clock = clock
         self._limits = limits
         self._spawn = spawn
@@ -46,34 +46,34 @@ class Controller(ABC):
         self._is_neglected = False
         self._closed = False
         self.wants_new_pods = False
-        """Whether commits that only add new pods with their nodes have to be reported."""
+        """Whether the controller has to see commits that only add placed pods."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether the cluster has to stay in memory for this work."""
+        """Whether this work requires the cluster to stay in memory."""
         return self.lease.held and self._is_to_be_done
 
     @property
     def has_work(self) -> bool:
-        """Whether there is, or may soon be, anything to do, or a lease is held."""
+        """Whether work is or may soon be waiting, or a lease is held."""
         return self.lease.held or self._is_to_be_done
 
     def serve(self, enqueue: Callable[[Ticket], None]) -> None:
-        """Start; `enqueue` puts a ticket into the inbox of the cluster's loop."""
+        """Start the controller; `enqueue` puts a ticket into the inbox of the cluster's loop."""
         self._enqueue = enqueue
 
     def tick(self) -> None:
-        """Renew the lease, and do work that is due; called periodically."""
+        """Renew the lease and do due work; called periodically."""
         if self.lease.held:
             self._ask(self._renew)
         self._advance()
 
     def on_lease_expired(self) -> None:
-        """Note that the lease has expired: its holder may have known of work that is not visible here."""
+        """Handle an expired lease: its holder may have known of work that is not visible here."""
         self._is_neglected = True
 
     async def close(self) -> None:
-        """Stop working, and let others take the lease; raise nothing."""
+        """Stop working and release the lease for other processes. Never raises."""
         self._closed = True
         try:
             await self.lease.relinquish()
@@ -83,18 +83,18 @@ class Controller(ABC):
     @property
     @abstractmethod
     def _is_to_be_done(self) -> bool:
-        """Whether there is, or may soon be, anything to do: the lease is kept for it."""
+        """Whether work is or may soon be waiting, so that the lease should be kept."""
 
     @abstractmethod
     def _advance(self) -> None:
-        """Do the work at hand, if this process holds the lease."""
+        """Do the pending work, if this process holds the lease."""
 
     @abstractmethod
     def _begin_anew(self) -> None:
-        """Start over: this process has just acquired the lease, and does not know what was done before."""
+        """Start over after acquiring the lease, since what was done before is unknown."""
 
     def _may(self) -> bool:
-        """Return whether this process holds the lease; if it does not, start acquiring it."""
+        """Return whether this process holds the lease; start acquiring it if not."""
         if not self.lease.held:
             self._ask(self._acquire)
         return self.lease.held
@@ -102,7 +102,7 @@ class Controller(ABC):
     def _submit(
         self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
     ) -> None:
-        """Put an intent into the inbox; `conclude` is later called with the answer, never immediately."""
+        """Submit an intent to the inbox; `conclude` is called later with the answer."""
         assert self._enqueue is not None
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
@@ -179,7 +179,7 @@ class Controllers(ABC, Generic[D]):
         return made
 
     def get(self, cluster_id: int) -> D:
-        """Return the controller of a cluster.
+        """Return the controller of a loaded cluster.
 
         Raises:
             KeyError: the cluster is not in memory.
@@ -187,7 +187,7 @@ class Controllers(ABC, Generic[D]):
         return self._by_cluster[cluster_id]
 
     def are_needed(self, cluster_id: int) -> bool:
-        """Return whether the cluster has to stay in memory for its controller."""
+        """Return whether the controller requires the cluster to stay in memory."""
         controller = self._by_cluster.get(cluster_id)
         return controller is not None and controller.is_needed
 
@@ -198,11 +198,11 @@ class Controllers(ABC, Generic[D]):
         return controller.has_work
 
     def drop(self, cluster_id: int) -> None:
-        """Remove the controller of a cluster that is no longer in memory."""
+        """Remove the controller of a cluster that has left memory."""
         self._by_cluster.pop(cluster_id, None)
 
     async def adopt(self, name: str, serve: Callable[[str], Awaitable[object]]) -> None:
-        """Take over a cluster whose work nobody does, by having `serve` load it.
+        """Take over a cluster's unattended work, using `serve` to load the cluster.
 
         If the cluster is in memory, its controller asks for the lease by itself.
 
@@ -224,20 +224,21 @@ class Controllers(ABC, Generic[D]):
 
     @abstractmethod
     async def unattended(self) -> list[str]:
-        """Find all clusters that have such work but no lease.
+        """Return all clusters with work of this kind but no lease.
 
-        A worker does this once, at startup: the last worker may have died before it took the lease.
+        A worker does this once, at startup, because the previous worker may have died before
+        acquiring the lease.
         """
 
     async def close(self) -> None:
-        """Close all controllers, so that other workers can take the leases; raise nothing."""
+        """Close all controllers so that other workers can acquire the leases. Never raises."""
         for controller in list(self._by_cluster.values()):
             await controller.close()
 
     @property
     @abstractmethod
     def lease_seconds(self) -> float:
-        """How long a lease lasts, and so how soon another worker takes over from one that died."""
+        """How long a lease lasts, and therefore how soon another worker replaces one that died."""
 
     @abstractmethod
     def _controller(self, lease: HeldLease) -> D:

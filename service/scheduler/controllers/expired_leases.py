@@ -1,4 +1,4 @@
-"""Finds clusters whose background work nobody does any more, and has this worker do it."""
+"""Finds clusters whose background work is unattended, and takes that work over."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ _log = logging.getLogger(__name__)
 
 
 class ExpiredLeases:
-    """Looks for leases of all kinds of work that have expired because their worker died or stopped.
+    """Looks for leases of any kind that expired because their worker died or stopped.
 
-    One query covers all kinds: every worker has to look several times in the life of a lease, and
-    nearly always finds nothing.
+    One query covers all kinds: every worker looks several times per lease duration, and nearly
+    always finds nothing.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ExpiredLeases:
 
 
 async def _tried(work: Callable[[], Awaitable[None]]) -> None:
-    """Do the work; if it fails, a later look finds what is left of it."""
+    """Run the work; after a failure, a later search picks up the rest."""
     try:
         await work()
     except MoorageError:

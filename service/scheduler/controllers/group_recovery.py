@@ -1,9 +1,9 @@
 """Completes or releases split groups whose request was interrupted.
 
-A request places a group within a moment. If its server dies in between, the pods have nodes
-reserved, but nobody knows whether all of them do. The group's home cluster decides (`SplitGroup`):
-once its time is over, the home gives it up unless it is committed, and each other cluster follows
-the home. Each cluster changes only itself, and reads the others.
+Placing a group takes a moment. If the server dies halfway, some pods have reserved nodes, but it is
+unclear whether all of them do. The group's home cluster decides (`SplitGroup`): once the group's
+time is over, the home gives up an uncommitted group, and the other clusters follow. Each cluster
+changes only itself and reads the others.
 """
 
 import asyncio
@@ -26,13 +26,14 @@ from service.scheduler.replica.stored_kinds import GroupReservation, SplitGroup,
 _log = logging.getLogger(__name__)
 _MENTION = b'"until":'
 _PAGE = 1_000
-"""How many reservations of another cluster are read at once."""
+"""How many reservations of another cluster one page holds."""
 
 
 class SplitGroupController(Controller):
-    """Ends the split groups of one cluster whose time is over, while this process holds the lease.
+    """Ends the overdue split groups of one cluster while this process holds the lease.
 
-    It is not notified of commits, but checks the replica periodically: groups are not urgent.
+    The controller checks the replica periodically instead of following commits, since groups are
+    not urgent.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class SplitGroupController(Controller):
         self._not_before = clock.monotonic()
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Start from a newly loaded replica, which has no tentative changes yet."""
         self._replica = replica
 
     @property
@@ -57,7 +58,7 @@ class SplitGroupController(Controller):
 
     @override
     def _begin_anew(self) -> None:
-        """Do nothing: the replica holds all that there is to know."""
+        """Do nothing, since the replica holds all of this controller's state."""
 
     @override
     def _advance(self) -> None:
@@ -93,7 +94,7 @@ class SplitGroupController(Controller):
             await self._follow(name, home)
 
     async def _end_own(self, group: SplitGroup) -> None:
-        """Release a group, or forget it once all other clusters have bound its pods."""
+        """Release a group, or delete it once all other clusters have bound its pods."""
         if not group.committed:
             await self._take(group.name, "Release")
             return
@@ -103,7 +104,7 @@ class SplitGroupController(Controller):
         await self._take(group.name, "Forget")
 
     async def _follow(self, name: str, home: str) -> None:
-        """Apply the decision of a group's home to its pods here, if there is one."""
+        """Apply the home cluster's decision on a group, if any, to the group's pods here."""
         group = await self._read(home, name) if home != self.lease.cluster else None
         if group is None:
             await self._take(name, "Release")
@@ -111,7 +112,7 @@ class SplitGroupController(Controller):
             await self._take(name, "Bind")
 
     async def _read(self, cluster: str, name: str) -> SplitGroup | None:
-        """Return a group as its home stores it, or None if it was given up, perhaps with its home."""
+        """Return a group as its home stores it, or None if the group or its home is gone."""
         try:
             number = await self._store.clusters.find(cluster)
             read = await self._store.objects.get(number, SplitGroup.kind, "", name)
@@ -137,7 +138,7 @@ class SplitGroupController(Controller):
             return False
 
     async def _take(self, name: str, step: GroupStep) -> None:
-        """Have this cluster take a step, among the requests of clients."""
+        """Submit a group step of this cluster to its inbox."""
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         def conclude(future: asyncio.Future[Answer]) -> None:
@@ -157,7 +158,7 @@ class SplitGroupController(Controller):
 
 
 class SplitGroupControllers(Controllers[SplitGroupController]):
-    """The controllers of split groups, for all clusters that this process has in memory."""
+    """The split group controllers of all clusters that this process has in memory."""
 
     name = "split-groups"
 

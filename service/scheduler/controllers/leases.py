@@ -1,4 +1,4 @@
-"""Leases: they name the process that does some work of a cluster, so that only one does."""
+"""Leases: each names the process that does some work of a cluster, so that only one does it."""
 
 import logging
 from collections.abc import Callable
@@ -10,11 +10,11 @@ _log = logging.getLogger(__name__)
 
 
 class HeldLease:
-    """One lease of one cluster, as seen by a process that holds it or wants to.
+    """A lease on one cluster's work, as seen by a process that holds it or wants to.
 
-    The lease ends by the database's clock (protocol rule P16). The holder counts the time on its
-    own clock, from before it asked, so it stops before another process can begin, unless its clock
-    is slow. So a lease avoids double work, but guarantees nothing.
+    The lease ends by the database's clock (protocol rule P16). The holder measures the time on its
+    own clock from before its request, so it stops before another process can begin, unless its
+    clock is slow. A lease avoids double work, but is no guarantee.
     """
 
     def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
@@ -31,7 +31,9 @@ class HeldLease:
     ) -> None:
         """Create a lease; `cluster` is the cluster's name, for the log."""
         self._is_elsewhere = is_elsewhere
-        """Whether another worker decides the cluster's requests: it should hold this lease, too."""
+        """Whether another worker decides the cluster's requests, and so should hold this lease,
+        too.
+        """
         self._store = store
         self._clock = clock
         self.cluster_id = cluster_id
@@ -43,11 +45,11 @@ class HeldLease:
         self._seconds = seconds
         self._log_context = {"lease": name, "cluster": cluster}
         self._is_logged = False
-        """Whether the log already says that this process holds the lease."""
+        """Whether it is already logged that this process holds the lease."""
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
-        """The database's time when the lease was acquired, and this process's time just after
-        that."""
+        """The database's time when the lease was acquired, and this process's time just after that.
+        """
 
     @property
     def held(self) -> bool:
@@ -89,7 +91,7 @@ class HeldLease:
         return at + timedelta(seconds=self._clock.monotonic() - own)
 
     async def release(self) -> None:
-        """Release the lease, as the work is done.
+        """Release the lease because the work is done.
 
         Raises:
             StorageUnavailable: the database cannot be reached.
@@ -99,7 +101,7 @@ class HeldLease:
         await self._store.leases.release(self.cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
-        """Let the lease expire now, so that others find it and do the work.
+        """Let the lease expire now, so that another process finds it and does the work.
 
         Raises:
             StorageUnavailable: the database cannot be reached.
@@ -110,7 +112,7 @@ class HeldLease:
             await self._store.leases.acquire(self.cluster_id, self._name, self._holder, 0.0)
 
     def _log_transition(self) -> None:
-        """Log that this process has just acquired or lost the lease."""
+        """Log whether this process has just acquired or lost the lease."""
         if self.held and not self._is_logged:
             _log.info("The lease is taken.", extra=self._log_context)
         elif self._is_logged and not self.held:

@@ -1,4 +1,4 @@
-"""Stores the reports of nodes, batching those that arrive during a write."""
+"""Stores node heartbeats, batching those that arrive during a write."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from service.scheduler.protocol.ports import Store
 
 
 class NodeReporter:
-    """Batches the reports of each cluster while a statement with earlier ones is running.
+    """Batches each cluster's heartbeats while a statement with earlier ones is running.
 
-    A report is answered once it is stored. So a report that arrives alone does not wait, and five
-    hundred that arrive at once take two statements.
+    A report is answered once it is stored. A report that arrives alone does not wait, and five
+    hundred simultaneous ones take two statements.
     """
 
     def __init__(self, store: Store) -> None:
@@ -20,7 +20,7 @@ class NodeReporter:
         self._running: dict[int, asyncio.Task[NodeReports]] = {}
 
     async def report(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
-        """Store that nodes have reported; the answer may name others that were stored with them.
+        """Store heartbeats of nodes; the answer may name others that were stored with them.
 
         Raises:
             NotFound: the cluster is gone.

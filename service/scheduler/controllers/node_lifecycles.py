@@ -1,7 +1,6 @@
-"""Monitors nodes that stop reporting, are not ready, have taints that evict, or were deleted.
+"""Monitors nodes that are silent, not ready, tainted with NoExecute, or deleted.
 
-For clusters without nodes that have taints which evict, new pods with their nodes cost nothing
-here.
+In clusters without NoExecute taints, newly placed pods cost nothing here.
 """
 
 import logging
@@ -26,21 +25,21 @@ from service.scheduler.replica.replica import Entry, Replica, Stored
 from service.scheduler.replica.stored_kinds import NodeState
 
 _GRACE_LOOKS = 4
-"""The least number of looks for silent nodes in a grace period."""
+"""The minimum number of checks for silent nodes in a grace period."""
 _LOOKS_MISSED_MAX = 3
-"""After this many missed looks, reports may have been lost: all nodes get a new grace period."""
+"""After this many missed checks, reports may be lost, so all nodes get a new grace period."""
 
 _log = logging.getLogger(__name__)
 
 
 class NodeLifecycleController(SweepController):
-    """Monitors the nodes of one cluster, while this process holds the lease.
+    """Monitors the nodes of one cluster while this process holds the lease.
 
-    The work itself is a request among those of clients: a sweep. It is made when a commit may have
-    given it something to do, when something is due, and when nodes have stopped reporting, or begun
-    again. Silent nodes are read from the database every few seconds. No node counts as silent
-    before this controller has watched for a whole grace period: while the service or its database
-    was down, no node could report.
+    The work itself is a sweep, submitted as a request alongside those of clients: after a commit
+    that may require one, when something is due, and when nodes stop or resume reporting. Silent
+    nodes are read from the database every few seconds. No node counts as silent before this
+    controller has watched for a whole grace period: while the service or its database was down, no
+    node could report.
     """
 
     def __init__(
@@ -49,11 +48,11 @@ class NodeLifecycleController(SweepController):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._store = store
         self._tainted: set[str] = set()
-        """Nodes with taints that evict."""
+        """Nodes with NoExecute taints."""
         self._gone: set[str] = set()
         """Deleted nodes whose reports are still stored."""
         self._reports = False
-        """Whether nodes report, as far as is known."""
+        """Whether nodes are known to report."""
         self._looking = False
         self._next_look = clock.monotonic()
         self._forget_watching()
@@ -66,13 +65,13 @@ class NodeLifecycleController(SweepController):
         self._all_down = False
 
     def on_reported(self) -> None:
-        """Note that a node has reported."""
+        """Record that a node has reported."""
         self._reports = True
 
     # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Start from a newly loaded replica, which has no tentative changes yet."""
         self._replica = replica
         nodes = [node for node in replica.cluster.nodes.nodes if node is not None]
         self._tainted = {node.name for node in nodes if evicting_taints(node.taints)}
@@ -82,7 +81,7 @@ class NodeLifecycleController(SweepController):
         self._advance()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Note changes of the replica that were committed."""
+        """Process committed changes of the replica."""
         for entry in entries:
             if entry.kind == PodManifest.kind:
                 if self._tainted and not self._changed:
@@ -95,7 +94,7 @@ class NodeLifecycleController(SweepController):
         self._advance()
 
     def _comes_to_leave(self, entry: Entry) -> bool:
-        """Return whether a pod is on a node that it will have to leave because of taints."""
+        """Return whether a change puts a pod on a node that its taints will make it leave."""
         after, replica = entry.after.manifest if entry.after else None, self._replica
         if replica is None or not isinstance(after, PodManifest):
             return False
@@ -127,7 +126,7 @@ class NodeLifecycleController(SweepController):
 
     @property
     def _watches(self) -> bool:
-        """Whether silent nodes have to be looked for."""
+        """Whether to check for silent nodes."""
         if self._replica is None or not (self._reports or self._is_neglected):
             return False
         return self._replica.config.taints_nodes
@@ -140,7 +139,7 @@ class NodeLifecycleController(SweepController):
 
     @override
     def _advance(self) -> None:
-        """Look for silent nodes and sweep, if it is time and this process holds the lease."""
+        """Check for silent nodes and sweep, if due and if this process holds the lease."""
         if self._closed or not self._is_to_be_done:
             return
         now = self._clock.monotonic()
@@ -163,7 +162,7 @@ class NodeLifecycleController(SweepController):
         return answer.due
 
     def _note_zones(self, *, all_down: bool) -> None:
-        """Give all nodes a new grace period once the first reports after all were down."""
+        """Give all nodes a new grace period once a node reports after all were down."""
         if self._all_down and not all_down:
             self._watched_since = self.lease.database_time()
             self._judges = False
@@ -178,7 +177,7 @@ class NodeLifecycleController(SweepController):
         return min(self._limits.node_look_seconds, grace / _GRACE_LOOKS)
 
     async def _look(self) -> None:
-        """Read which nodes have stopped reporting; try again later if the database cannot be reached."""
+        """Read which nodes have stopped reporting; retry later if the database is unreachable."""
         assert self._replica is not None
         self._next_look = self._clock.monotonic() + self._look_seconds
         grace = self._replica.config.node_monitor_grace_seconds
@@ -217,7 +216,7 @@ def _is_tainted(stored: Stored | None) -> bool:
 
 
 def _needs_look(stored: Stored | None) -> bool:
-    """Return whether a node has taints that evict, or is not ready."""
+    """Return whether a node has NoExecute taints or is not ready."""
     manifest = stored.manifest if stored else None
     return _is_tainted(stored) or (
         isinstance(manifest, NodeManifest) and manifest.node.ready not in ("", "True")
@@ -230,7 +229,7 @@ class NodeLifecycleControllers(Controllers[NodeLifecycleController]):
     name = "nodes"
 
     def on_reported(self, cluster_id: int) -> None:
-        """Note that a node of a cluster has reported."""
+        """Record that a node of a cluster has reported."""
         controller = self._by_cluster.get(cluster_id)
         if controller is not None:
             controller.on_reported()

@@ -1,4 +1,4 @@
-"""Has a cluster's pending pods placed: between the queue, the lease, and the cluster's loop."""
+"""Connects the queue of pending pods with the lease and the cluster's loop."""
 
 import asyncio
 import logging
@@ -25,21 +25,20 @@ from service.scheduler.protocol.suspects import SET_ASIDE_DEATHS, NoSuspects, Su
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
-"""How often to look for pods that were not tried for very long."""
+"""How often to look for pods that have not been tried for very long."""
 
 Place = Callable[[str, PlacePods], Awaitable[PlacementAnswer]]
-"""Places pods of the cluster with this name, asking extenders."""
+"""Places pods of the named cluster, querying extenders."""
 
 _log = logging.getLogger(__name__)
 
 
 class PendingPodController(Controller):
-    """Has the pending pods of one cluster placed, while this process holds the lease.
+    """Has one cluster's pending pods placed while this process holds the lease.
 
-    The queue follows the log at all times. Attempts are made only while the lease is held, as one
-    request at a time, among those of clients; like these, they are safe because they are committed
-    by compare-and-swap. A new holder of the lease tries every pod once, since it does not know what
-    was tried before.
+    The queue follows the log at all times. Attempts are made only while the lease is held, one
+    request at a time, alongside those of clients; compare-and-swap commits keep them safe. A new
+    lease holder tries every pod once, since the earlier attempts are unknown.
     """
 
     def __init__(
@@ -57,37 +56,37 @@ class PendingPodController(Controller):
         """The version of the suspects when the queue was last sorted."""
         self.queue = PendingQueue(limits, self._is_suspect)
         self.place: Place | None = None
-        """Places a stored pod, asking extenders."""
+        """Places a stored pod, querying extenders."""
         self._attempts: Attempts | None = None
-        """The attempts that the loop is deciding now."""
+        """The attempts that the loop is currently deciding."""
         self._not_before = self._swept = clock.monotonic()
 
     def _is_suspect(self, pod: PodManifest) -> bool:
-        """Return whether one worker died deciding a pod; after two it is refused without risk."""
+        """Return whether one worker died deciding this pod; after two, it is refused."""
         spec = pod.template.spec_json
         deaths = self._suspects.deaths(self.lease.cluster_id, pod.namespace, spec)
         return 0 < deaths < SET_ASIDE_DEATHS
 
     def counts(self) -> dict[str, int]:
-        """Count the pods by what they wait for: active, backoff, unschedulable, gated."""
+        """Count the pods by their state: active, backoff, unschedulable, or gated."""
         return self.queue.counts()
 
     # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Start from a newly loaded replica, which has no tentative changes yet."""
         self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
         self.wants_new_pods = len(self.queue) > 0
         self._advance()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Note changes of the replica that were committed."""
+        """Process committed changes of the replica."""
         try:
             self.queue.observe(entries)
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
             _log.exception("The pending queue is of no use until the replica is loaded anew.")
             self._closed = True
-        self.wants_new_pods = len(self.queue) > 0  # without waiting pods, none can be helped
+        self.wants_new_pods = len(self.queue) > 0  # without waiting pods, no change can help any
         self._advance()
 
     # Time
@@ -151,7 +150,7 @@ class PendingPodController(Controller):
         self._advance()
 
     async def _ask_extenders(self, attempts: Attempts, answer: PendingAnswer, place: Place) -> None:
-        """Place pods that need extenders; no others are tried until that is done."""
+        """Place pods that need extenders; other pods are tried only afterwards."""
         refused = dict(answer.refused)
         try:
             asking = [self._place_asking(key, answer.revision, place) for key in answer.asking]
@@ -193,10 +192,10 @@ class PendingPodControllers(Controllers[PendingPodController]):
     suspects: SuspectRegistry | None = None
     """The pods whose decisions killed workers."""
     place: Place | None = None
-    """Places stored pods, asking extenders; None if extenders are not asked, and such pods wait."""
+    """Places stored pods, querying extenders; if None, pods that need extenders keep waiting."""
 
     def counts(self, cluster_id: int) -> dict[str, int] | None:
-        """Count a cluster's pods by what they wait for; return None if another process places them."""
+        """Count a cluster's pods by state, or return None if another process places them."""
         pending = self._by_cluster.get(cluster_id)
         return pending.counts() if pending is not None and pending.is_needed else None
 
@@ -227,7 +226,7 @@ class PendingPodControllers(Controllers[PendingPodController]):
 
 
 def _places_pending_pods(row: ClusterRow) -> bool:
-    """Return whether a cluster's pending pods are placed; False if its configuration is unreadable."""
+    """Return whether the cluster places pending pods; False if its configuration is unreadable."""
     try:
         return stored_config(row.config).place_pending_pods
     except ObjectUnreadable:

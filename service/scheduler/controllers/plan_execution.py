@@ -1,6 +1,6 @@
 """Carries out stored plans: drains, rollouts, and rebalancing.
 
-For clusters without such plans, new pods with their nodes cost nothing here.
+In clusters without such plans, newly placed pods cost nothing here.
 """
 
 import logging
@@ -29,12 +29,12 @@ _MENTION = f'"kind":"{PLAN.kind}"'.encode()
 
 
 class PlanController(SweepController):
-    """Has the stored plans of one cluster carried out, while this process holds the lease.
+    """Carries out the stored plans of one cluster while this process holds the lease.
 
-    After each commit that may have let a plan continue, all plans take one more step, by a request
-    among those of clients. The decision itself (`plans.advance`) plans each step anew, so no step
-    is taken twice or on an outdated state. The search for moves takes longer than some placements,
-    so it runs beside them; the next step checks its results.
+    After each commit that may let a plan continue, all plans advance one step, in a request
+    alongside those of clients. The decision itself (`plans.advance`) plans each step from the
+    current state, so no step is taken twice or on outdated state. A search for moves may take
+    longer than a placement, so it runs in parallel; the next step checks its results.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PlanController(SweepController):
     # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Start from a newly loaded replica, which has no tentative changes yet."""
         self._replica = replica
         self._plans = {
             stored.manifest.name: not has_plan_ended(stored.manifest)
@@ -68,7 +68,7 @@ class PlanController(SweepController):
         self._advance()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Note changes of the replica that were committed."""
+        """Process committed changes of the replica."""
         for entry in entries:
             if entry.kind == PLAN.kind:
                 self._note(entry)
@@ -122,7 +122,7 @@ class PlanController(SweepController):
         return answer.due
 
     async def _search(self, searches: Sequence[Search]) -> None:
-        """Search the next moves of plans, and take the next step with the results."""
+        """Search for the next moves of plans, and take the next step with the results."""
         try:
             self._found = tuple([await self._searched(search) for search in searches])
         except MoorageError:
@@ -139,7 +139,7 @@ class PlanController(SweepController):
 
     @override
     def _pause_after(self, answer: Answer, took: float) -> float:
-        """Pause long while pods wait: each look takes the time of some placements."""
+        """Return how long to pause, longer while pods wait, since a step is expensive."""
         assert isinstance(answer, PlansAnswer)
         if answer.evicted or answer.searches:
             return super()._pause_after(answer, took)
@@ -151,7 +151,7 @@ class PlanControllers(Controllers[PlanController]):
 
     name = "plans"
     plan: Callable[[str, MakePlan], Awaitable[Planned]]
-    """Makes a plan on the state of a cluster, beside placements."""
+    """Makes a plan on a cluster's state, in parallel with placements."""
 
     @property
     @override

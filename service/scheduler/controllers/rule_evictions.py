@@ -1,6 +1,6 @@
-"""Has pods evicted whose rules required during execution no longer hold.
+"""Evicts pods whose rules required during execution no longer hold.
 
-For clusters without such rules, new pods with their nodes cost nothing here.
+In clusters without such rules, newly placed pods cost nothing here.
 """
 
 from collections.abc import Sequence
@@ -22,23 +22,23 @@ _RULE = b"SchedulingRequiredDuringExecution"
 
 
 class EvictionController(SweepController):
-    """Has the pods of one cluster evicted, while this process holds the lease.
+    """Has one cluster's violating pods evicted while this process holds the lease.
 
-    After each commit that may have broken a rule, all rules are checked again, by a request among
-    those of clients: a sweep. The decision itself (`decide.evicting`) makes sure that no pod is
+    After each commit that may have broken a rule, a sweep checks all rules again, in a request
+    alongside those of clients. The decision itself (`decide.evicting`) ensures that no pod is
     evicted twice or needlessly.
     """
 
     # Changes of the replica
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Start from a newly loaded replica, which has no tentative changes yet."""
         self._replica = replica
         self._changed = True
         self._advance()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Note changes of the replica that were committed."""
+        """Process committed changes of the replica."""
         self._changed = self._changed or not all(map(_only_evicts, entries))
         self._advance()
 
@@ -52,7 +52,7 @@ class EvictionController(SweepController):
 
     @override
     def _advance(self) -> None:
-        """Begin a sweep, if there may be pods to evict and this process holds the lease."""
+        """Begin a sweep, if pods may have to be evicted and this process holds the lease."""
         if not self._is_to_be_done:
             self._changed = True  # by whatever adds the next rule
             return
@@ -74,7 +74,7 @@ class EvictionController(SweepController):
 
 
 def _only_evicts(entry: Entry) -> bool:
-    """Return whether a change only marks a pod to be stopped, as sweeps do: that breaks no rule.
+    """Return whether a change only marks a pod for termination, as sweeps do; no rule breaks by it.
 
     A marked pod stays on its node, and still counts for the rules of other pods.
     """

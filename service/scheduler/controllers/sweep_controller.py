@@ -1,4 +1,4 @@
-"""Controllers that examine a whole cluster: after changes, and when something is due."""
+"""Base class of controllers that examine a whole cluster, after changes or at a due time."""
 
 import asyncio
 from abc import abstractmethod
@@ -18,25 +18,25 @@ from service.scheduler.replica.replica import Replica
 
 
 class SweepController(Controller):
-    """Makes one request at a time that examines the cluster: a sweep."""
+    """Submits sweeps: requests that examine the cluster, one at a time."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._replica: Replica | None = None
         self._changed = False
-        """Whether anything since the last sweep began may have given it something to do."""
+        """Whether a change since the start of the last sweep may require another one."""
         self._due: datetime | None = None
-        """When the next sweep is due even if nothing changes."""
+        """When the next sweep is due, even without changes."""
         self._sweeping = False
         self._not_before = clock.monotonic()
 
     @abstractmethod
     def _intent(self) -> Intent[Any]:
-        """Return the request that makes up a sweep."""
+        """Return the intent of a sweep."""
 
     @abstractmethod
     def _due_after(self, answer: Answer) -> datetime | None:
-        """Return when the last sweep's answer says that the next is due, or None."""
+        """Return when the next sweep is due according to the last sweep's answer, or None."""
 
     @override
     def _begin_anew(self) -> None:
@@ -56,7 +56,7 @@ class SweepController(Controller):
         return lambda done: self._conclude(done, began)
 
     def _pause_after(self, answer: Answer, took: float) -> float:  # noqa: ARG002 - others go by it
-        """Return how long to pause: as long as the sweep took, so that sweeps leave time for requests."""
+        """Return how long to pause: as long as the sweep took, which leaves time for requests."""
         return min(took, PAUSE_SECONDS)
 
     def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:

@@ -1,4 +1,4 @@
-"""Keeps logs, idempotency records, events, and the audit within bounds, in the background."""
+"""Keeps logs, idempotency records, events, and the audit bounded, in the background."""
 
 import logging
 from typing import NamedTuple
@@ -13,19 +13,18 @@ _log = logging.getLogger(__name__)
 
 
 class _Look(NamedTuple):
-    """When a cluster's upkeep was last done, or its lease found to be held by another process."""
+    """The last upkeep of a cluster, or the last time its lease was held by another process."""
 
     head: Head
     at: float
     pause: float
-    """How long the cluster is left alone, unless it changes."""
+    """How long to skip the cluster unless it changes."""
 
 
 class Upkeep:
     """Compacts the logs of all clusters, and deletes their expired answers and events.
 
-    The process that holds a cluster's lease does this, so that only one does; two at once would do
-    no harm.
+    Only the process that holds a cluster's lease does this; two at once would be harmless.
     """
 
     def __init__(self, store: Store, clock: Clock, holder: str, limits: Limits) -> None:
@@ -34,9 +33,9 @@ class Upkeep:
         self._holder = holder
         self._limits = limits
         self._floors: dict[int, int] = {}
-        """The revision up to which the log is compacted, of each cluster whose lease is held."""
+        """The revision up to which the log is compacted, for each cluster whose lease is held."""
         self.log_changes = 0
-        """How many changes the logs of these clusters had at the end of the last round."""
+        """The number of changes in these clusters' logs at the end of the last round."""
         self._looks: dict[int, _Look] = {}
         self._audit_due = clock.monotonic()
 
@@ -52,7 +51,7 @@ class Upkeep:
                 _log.exception("Compacting logs failed; it will be tried again.")
 
     async def round(self) -> None:
-        """Do the upkeep of each cluster whose lease is free or held by this process."""
+        """Do the upkeep of each cluster whose lease is available or held by this process."""
         heads = await self._store.log.heads(await self._store.clusters.ids())
         self._floors = {
             cluster_id: floor for cluster_id, floor in self._floors.items() if cluster_id in heads
@@ -72,7 +71,7 @@ class Upkeep:
         await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
-        """Return whether a cluster needs upkeep now: rarely, if it is unchanged or another worker's."""
+        """Return whether a cluster needs upkeep; seldom if unchanged or another worker's."""
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True
@@ -80,7 +79,7 @@ class Upkeep:
         return self._clock.monotonic() >= look.at + pause
 
     def _pause(self, cluster_id: int, head: Head) -> float:
-        """Return twice the last pause if nothing has changed: thousands of clusters may be unused."""
+        """Return twice the last pause if nothing changed: most clusters may be unused."""
         least = self._limits.upkeep_lease_seconds / 2
         look = self._looks.get(cluster_id)
         if look is None or look.head != head:
@@ -88,7 +87,7 @@ class Upkeep:
         return min(2 * look.pause, max(least, self._limits.upkeep_pause_seconds_max))
 
     async def release(self) -> None:
-        """Release all leases, so that others need not wait for them to expire."""
+        """Release all leases, so that other processes need not wait for them to expire."""
         try:
             for cluster_id in list(self._floors):
                 await self._store.leases.release(cluster_id, LEASE, self._holder)
@@ -101,7 +100,7 @@ class Upkeep:
             await self._sweep(cluster_id)
             await self._sweep_events(cluster_id)
         except NotFound:
-            self._floors.pop(cluster_id, None)  # deleted meanwhile
+            self._floors.pop(cluster_id, None)  # deleted in the meantime
 
     async def _has_lease(self, cluster_id: int, pause: float) -> bool:
         seconds = 2 * pause
@@ -113,7 +112,7 @@ class Upkeep:
         return lease is not None
 
     async def _compact(self, cluster_id: int) -> None:
-        """Compact a log in small steps, each in its own transaction, so that nobody waits long (P12)."""
+        """Compact a log in small transactions, so that other transactions never wait long (P12)."""
         limits, rose = self._limits, True
         while rose:
             self._floors[cluster_id], rose = await self._store.housekeeping.compact(
@@ -136,7 +135,7 @@ class Upkeep:
             await self._clock.sleep(0)
 
     async def _sweep_audit(self) -> None:
-        """Delete old rows of all audit chains: deleted clusters have one, too, but no lease."""
+        """Delete old rows of all audit chains, even of deleted clusters, which have no lease."""
         limits, now = self._limits, self._clock.monotonic()
         if now < self._audit_due:
             return

@@ -1,4 +1,4 @@
-"""Renders objects with a `status` that is not stored but computed from the replica."""
+"""Renders objects whose `status` is computed from the replica instead of stored."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ def render_for_clients(replica: Replica, manifest: StoredManifest) -> bytes:
 
 
 def _with_budget_status(replica: Replica, manifest: DeclaredManifest, body: bytes) -> bytes:
-    """Return a disruption budget with what it allows now; return other objects unchanged."""
+    """Return a disruption budget with its current allowance; return other objects unchanged."""
     budgets = replica.cluster.objects.having(PodDisruptionBudgetBody)
     budget = budgets.get((manifest.namespace, manifest.name))
     if budget is None or budget.kind != manifest.kind:

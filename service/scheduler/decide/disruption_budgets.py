@@ -1,4 +1,4 @@
-"""What stored disruption budgets allow at this revision, given the existing pods.
+"""The current allowances of stored disruption budgets, given the existing pods.
 
 A pod is healthy if it is placed and neither terminating nor finished. The desired number of pods is
 the sum of the replicas of the replica sets, stateful sets, and replication controllers that manage
@@ -40,7 +40,7 @@ def budgets_of(cluster: Cluster, *, as_given: bool) -> list[DisruptionBudget]:
 
 
 class BudgetCache:
-    """The budgets of a cluster, recomputed only after something has changed."""
+    """Caches the budgets of a cluster until anything changes."""
 
     def __init__(self) -> None:
         self._seen: tuple[Cluster, int, bool] | None = None
@@ -56,7 +56,7 @@ class BudgetCache:
 
 
 class BudgetsByNamespace:
-    """The budgets of a cluster, whose allowances are computed when they are asked for."""
+    """The budgets of a cluster, with lazily computed allowances."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -100,28 +100,28 @@ def _guarding(budgets: Iterable[StoredBudget], pod: Pod) -> Iterator[StoredBudge
 
 
 class Allowances:
-    """What budgets still allow while several pods are evicted before any replacement exists."""
+    """What budgets still allow while several pods are evicted before replacements exist."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._budgets = BudgetsByNamespace(cluster)
         self._allowed: dict[ObjectName, int] = {}
-        """What budgets allowed when they were first asked for."""
+        """The budgets' allowances when they were first read."""
         self._taken: Counter[ObjectName] = Counter()
 
     def renew(self) -> None:
-        """Recompute allowances from the existing pods when they are next asked for."""
+        """Discard the allowances, to be recomputed from the existing pods on the next read."""
         self._allowed.clear()
         self._taken.clear()
 
     def observe(self, pods: Iterable[Pod]) -> None:
-        """Record what the budgets of some pods allow now."""
+        """Record the current allowances of the budgets that cover some pods."""
         for pod in pods:
             for budget in self._budgets.guarding(pod):
                 self._allowed_by(budget)
 
     def give_back(self) -> None:
-        """Forget the evictions counted so far."""
+        """Discard the evictions counted so far."""
         self._taken.clear()
 
     def blocking(self, pods: Sequence[Pod]) -> str | None:
@@ -153,7 +153,7 @@ class Allowances:
 
 
 def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBudgetStatus:
-    """Return what one stored budget allows now."""
+    """Compute the status of one stored budget."""
     spec, disrupted = budget.body.spec, budget.body.status.disrupted_pods
     selected = cluster.selected_classes(budget.namespace, spec.selector)
     healthy = sum(
@@ -208,7 +208,7 @@ def _desired_pods(cluster: Cluster, namespace: str, selected: list[PodClass]) ->
 
 
 def _replicas(cluster: Cluster, namespace: str, owner: OwnerReference) -> int | None:
-    """Return how many pods an owner wants, or None if that is unknown."""
+    """Return the number of pods that an owner wants, or None if unknown."""
     for api_version, manager in _managers(cluster, namespace, owner.name):
         if (owner.api_version, owner.kind) == (api_version, manager.kind):
             same = not owner.uid or not manager.uid or owner.uid == manager.uid

@@ -1,4 +1,4 @@
-"""The stored state of evictions, and the limit on the service's own evictions in a minute."""
+"""The stored eviction state, and the per-minute limit on the service's own evictions."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def eviction_state(replica: Replica) -> EvictionState:
-    """Return the stored state of evictions, or an empty one."""
+    """Return the stored eviction state, or an empty one."""
     stored = replica.get(EvictionState.kind, EvictionState.namespace, EvictionState.name)
     if stored is None:
         return EvictionState()
@@ -22,17 +22,17 @@ def eviction_state(replica: Replica) -> EvictionState:
 
 
 def recent_evictions(state: EvictionState, now: datetime) -> list[EvictionsAt]:
-    """Return the evictions of the last minute, which the budget counts."""
+    """Return the evictions of the last minute, which count against the budget."""
     return [evictions for evictions in state.recent if evictions.at > now - MINUTE]
 
 
 def budget_left(config: ClusterConfig, recent: Iterable[EvictionsAt]) -> int:
-    """Return how many more pods may be evicted now."""
+    """Return how many more pods the budget lets the service evict now."""
     return config.evictions_per_minute - sum(evictions.pods for evictions in recent)
 
 
 def seconds_until_allowed(replica: Replica, pods: int, now: datetime) -> float | None:
-    """Return in how many seconds the budget may allow this many evictions, or None if it does now."""
+    """Return the seconds until the budget may allow this many evictions, or None if it does now."""
     recent = recent_evictions(eviction_state(replica), now)
     if pods <= budget_left(replica.config, recent):
         return None
@@ -42,12 +42,12 @@ def seconds_until_allowed(replica: Replica, pods: int, now: datetime) -> float |
 
 
 def spend(replica: Replica, pods: int, now: datetime) -> None:
-    """Record that this many pods are evicted now."""
+    """Record the eviction of this many pods."""
     state = eviction_state(replica)
     recent = (*recent_evictions(state, now), EvictionsAt(at=now, pods=pods))
     replica.put(replace(state, recent=recent))
 
 
 def needs_eviction_checks(replica: Replica) -> bool:
-    """Return whether any pod of a cluster may have to be evicted, or a timer stopped."""
+    """Return whether any pod of the cluster may have to be evicted, or any timer stopped."""
     return bool(eviction_state(replica).timers) or replica.cluster.has_execution_rules

@@ -1,8 +1,8 @@
 """Room reserved for the replacements of pods that plans move.
 
-From the eviction of a pod for a move until its replacement is placed, its plan reserves room on the
-node that it has chosen. The reservation is an object of the cluster, so that no server needs to
-remember it, and the pod itself may be deleted meanwhile.
+From the eviction of a moved pod until the placement of its replacement, the plan reserves room on
+the chosen node. The reservation is an object of the cluster, so no server has to keep it in memory,
+and the evicted pod may be deleted in the meantime.
 """
 
 from datetime import datetime
@@ -26,7 +26,7 @@ def reservations_in(replica: Replica) -> list[MoveReservation]:
 def reserve(
     replica: Replica, plan: DeclaredManifest, pod: PodManifest, node_name: str, since: datetime
 ) -> None:
-    """Reserve room on a node for the replacement of a pod that is evicted now."""
+    """Reserve room on a node for the replacement of a pod that is being evicted."""
     replica.put(
         MoveReservation(
             pod=pod, node_name=node_name, plan=plan.name, plan_uid=plan.uid, since=since
@@ -35,7 +35,7 @@ def reserve(
 
 
 def note_arrival(replica: Replica, pod: Pod) -> None:
-    """Record a placed pod; if it replaces a moved one, that one's room is no longer reserved."""
+    """Record a placed pod; if it replaces a moved one, drop that pod's reservation."""
     if not replica.cluster.reserved or pod.node_name is None or pod.terminating:
         return
     moved = replaced_by(replica.cluster, pod)

@@ -1,4 +1,4 @@
-"""Creates, replaces, and deletes single objects: what all writes have in common."""
+"""Creates, replaces, and deletes single objects: the logic shared by all writes."""
 
 from typing import Literal, cast
 
@@ -92,7 +92,7 @@ class WriteResult(msgspec.Struct, frozen=True, gc=False):
     effect: Effect
     stored: Stored
     replaced: bool = False
-    """Whether an older object of the same name was deleted for this one."""
+    """Whether an older object of the same name was deleted for the new one."""
 
 
 def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
@@ -101,7 +101,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     Raises:
         RevisionConflict: the stored object has another resourceVersion or uid.
         PreconditionFailed: a precondition on the object's version does not hold.
-        Conflict: the object is to be created, but exists already.
+        Conflict: the write must create the object, but it exists already.
         InvalidManifest: a placed pod's spec may not change in this way.
         Denied: admission refuses the pod.
         Forbidden: the caller may not write this about the pod.
@@ -123,7 +123,7 @@ def replace_object(
     patched: bool = False,
     manager: str = UNKNOWN_MANAGER,
 ) -> ObjectAnswer:
-    """Put an object, if its resourceVersion and uid, where sent, match the stored one's."""
+    """Put an object, if its resourceVersion and uid match the stored ones where sent."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
@@ -133,13 +133,13 @@ def replace_object(
 
 
 def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswer:
-    """Delete an object; a namespace is deleted with everything in it, in one commit.
+    """Delete an object. A namespace is deleted with everything in it, in one commit.
 
     Raises:
         NotFound: the object does not exist.
-        RevisionConflict, PreconditionFailed: it is not the intended one.
-        Forbidden: it is a pod, and the caller may not delete this one.
-        Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
+        RevisionConflict, PreconditionFailed: the stored object is not the intended one.
+        Forbidden: the object is a pod that the caller may not delete.
+        Conflict: the object is a claim bound or allocated here, and a placed pod uses it.
     """
     meant = intent.preconditions
     stored = require_stored(context, intent.kind, intent.namespace, intent.name, meant)
@@ -155,7 +155,7 @@ def require_stored(
 
     Raises:
         NotFound: the object does not exist.
-        RevisionConflict, PreconditionFailed: it is not the intended one.
+        RevisionConflict, PreconditionFailed: the stored object is not the intended one.
     """
     stored = context.replica.get(kind, namespace, name)
     if stored is None and (kind, name) == ("Namespace", DEFAULT_NAMESPACE):
@@ -170,8 +170,8 @@ def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> N
     """Delete an object, or a namespace with everything in it, if it can be deleted now.
 
     Raises:
-        Forbidden: it is a pod, and the caller may not delete this one.
-        Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
+        Forbidden: the object is a pod that the caller may not delete.
+        Conflict: the object is a claim bound or allocated here, and a placed pod uses it.
     """
     refuse_while_in_use(context, stored.manifest)
     refuse_while_reserved(stored.manifest)
@@ -179,13 +179,13 @@ def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> N
 
 
 def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
-    """Delete an object, or a namespace with everything in it, and return how many objects that is.
+    """Delete an object, or a namespace with everything in it; return the number of objects deleted.
 
-    The namespace `default` itself stays: it is only emptied. Deleting a namespace takes no right to
-    delete each object in it.
+    The namespace `default` is emptied, but stays. Deleting a namespace does not require the right
+    to delete each object in it.
 
     Raises:
-        Forbidden: it is a pod, and the caller may not delete this one.
+        Forbidden: the object is a pod that the caller may not delete.
     """
     manifest, replica = stored.manifest, context.replica
     if isinstance(manifest, PodManifest):
@@ -222,13 +222,13 @@ def upsert(
     """Create an object, or change the stored one to what was sent, if it differs.
 
     With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
-    and the new one created. If a pod is `patched`, its node is not an observation: the patch only
-    left it unchanged. `manager` becomes the manager of the fields that it changes, if they are
-    managed.
+    and the new one created. If a pod is `patched`, its node is no observation, since the patch
+    merely left the node unchanged. `manager` becomes the manager of the fields that it changes, if
+    they are managed.
 
     Raises:
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
-        Conflict: a claim that a placed pod uses would be replaced, and the caller is no observer.
+        Conflict: a claim in use by a placed pod would be replaced, and the caller is no observer.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
@@ -275,7 +275,7 @@ def _as_written(
 
 
 def same_object(one: AnyManifest, other: object) -> bool:
-    """Return whether two manifests are equal, whatever the order of their fields."""
+    """Return whether two manifests are equal, regardless of field order."""
     assert isinstance(other, type(one))
     if (
         isinstance(one, PodManifest)
@@ -307,7 +307,7 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
 
 
 def check_tags(preconditions: Preconditions, version: int | None) -> None:
-    """Check entity tags against the stored version, which is None for no object.
+    """Check entity tags against the stored version, or None if there is no object.
 
     Raises:
         PreconditionFailed: a tag does not match.
@@ -322,7 +322,7 @@ def check_tags(preconditions: Preconditions, version: int | None) -> None:
 
 
 def answer_with(context: DecisionContext, stored: Stored, *, created: bool = False) -> ObjectAnswer:
-    """Return the answer that shows an object as it is stored, or was before it was deleted."""
+    """Return the answer that shows an object as stored now, or as it was before its deletion."""
     return ObjectAnswer(
         revision=context.replica.revision,
         body=render_for_clients(context.replica, stored.manifest),
@@ -342,7 +342,7 @@ def _format_name(manifest: AnyManifest) -> str:
 
 
 def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) -> None:
-    """Delete an object for a new one of its name; only observers may state that one in use is gone."""
+    """Delete an object to make room for a new one; only observers may replace one in use."""
     if isinstance(old, PodManifest):
         authorize_removal(caller, old)
     elif not caller.may("observe", old.namespace):
@@ -411,9 +411,9 @@ def _tainted(context: DecisionContext, manifest: AnyManifest) -> AnyManifest:
 
 
 def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> bool:
-    """Return whether an update says that a pod lives that has ended with its node.
+    """Return whether an update revives a pod that ended with its node.
 
-    It does so by a phase, or as a fact: the pod is on another node, or on one that exists.
+    An update revives a pod by its phase, or by stating another node or one that exists.
     """
     if not old.has_ended_with_its_node:
         return False
@@ -426,7 +426,7 @@ def _revives(context: DecisionContext, sent: PodManifest, old: PodManifest) -> b
 
 
 def _counted(replica: Replica, manifest: PodManifest) -> PodManifest:
-    """Return a pod as rules count it: with its reserved node as if it were placed there."""
+    """Return a pod as rules count it: a reserved node counts as the pod's node."""
     return replace(manifest, pod=replica.counted(manifest))
 
 
@@ -438,7 +438,7 @@ def _admit_update(
     is_fact: bool,
     was_admitted: bool,
 ) -> None:
-    """Admit the change of a pod: a waiting pod like a new one, a placed one by its new requests."""
+    """Admit a pod's change: a waiting pod like a new one, a placed pod only by its new requests."""
     if updated.pod.node_name == old.pod.node_name and not is_fact:
         admit_by_policies(context.replica, updated, old)
     if updated.pod.node_name is None:
@@ -450,12 +450,12 @@ def _admit_update(
 
 
 def _was_admitted(sent: AnyManifest, caller: Caller) -> bool:
-    """Return whether an API server has admitted a pod or claim; other objects need no admission."""
+    """Return whether an API server has admitted a pod or claim; False for other kinds."""
     return isinstance(sent, PodManifest | DeclaredManifest) and was_admitted(sent, caller)
 
 
 def _admit_claim(context: DecisionContext, sent: AnyManifest, old: object = None) -> None:
-    """Admit a new claim, or the new requests of a stored one."""
+    """Admit a new claim, or a stored claim's new requests."""
     if isinstance(sent, DeclaredManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
         claim = cast("Claim", sent.kept)
         stored = cast("Claim", old.kept) if isinstance(old, DeclaredManifest) else None

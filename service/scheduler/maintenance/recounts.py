@@ -1,7 +1,7 @@
-"""Recounts idle replicas, and reloads one that turns out to be wrong.
+"""Recounts idle replicas, and reloads replicas that turn out to be wrong.
 
-The derived state of a replica is updated change by change. If an update were ever missing,
-decisions would be wrong until the process ends, and nothing else would show it.
+A replica's derived state is updated change by change. A missed update would make decisions wrong
+until the process ends, and only a recount can reveal it.
 """
 
 import logging
@@ -18,17 +18,17 @@ from service.scheduler.replica.replica import Replica
 from service.scheduler.scheduler import Scheduler
 
 SLICE_SECONDS = 0.001
-"""No step begins after this part of a slice; a step mostly takes half as long."""
+"""How far into a slice steps may still begin; a step usually takes half as long."""
 CLUSTERS_A_STEP = 500
 """How many clusters without a changed replica one step skips."""
 BUSY_STEPS_MAX = 50
-"""After this many consecutive busy steps, a second or more, a cluster lets the others go first."""
+"""After this many consecutive busy steps (at least a second), a cluster yields to the others."""
 OVERDUE_SECONDS = 1800.0
-"""A recount that takes longer is logged; from then on, the metric triggers an alert, too."""
+"""A recount that takes longer is logged; beyond this age, the metric also triggers an alert."""
 PAUSE_SECONDS_MIN = 0.02
-"""The least time between two slices: sleeping has a cost, too."""
+"""The minimum pause between two slices, since sleeping has a cost, too."""
 REASON = "a recount found it wrong"
-"""Why such a replica is reloaded, for the log."""
+"""The logged reason for reloading a wrong replica."""
 _log = logging.getLogger(__name__)
 
 
@@ -38,11 +38,11 @@ class Pace(NamedTuple):
     seconds: float = 30.0
     """The time between the starts of two rounds over all replicas; 0 disables recounts."""
     percent: float = 10.0
-    """The greatest share of one processor that a round takes."""
+    """The maximum share of one processor that a round takes, in percent."""
 
 
 class RecountMeter(Protocol):
-    """Counts recounts. Its methods raise nothing, and return at once."""
+    """Receives counts of recounts. Its methods never raise and never block."""
 
     def recounted(self, seconds: float) -> None:
         """Count the seconds spent on recounting."""
@@ -53,7 +53,7 @@ class RecountMeter(Protocol):
         ...
 
     def overdue(self, seconds: float) -> None:
-        """Report for how long the longest unfinished recount has been due."""
+        """Report how long the oldest unfinished recount has been due."""
         ...
 
     def mistaken(self, part: str) -> None:
@@ -68,14 +68,14 @@ class _Round(NamedTuple):
     loop: ClusterLoop
     replica: Replica
     version: int
-    """The version of the engine's cluster when it began."""
+    """The version of the engine's cluster when the recount began."""
     steps: Iterator[Step]
 
 
 class IdleRecounts:
-    """Recounts one replica after the other, each in slices of some steps.
+    """Recounts one replica after another, each in slices of a few steps.
 
-    A replica that has not changed since it was found to be right is skipped.
+    A replica that has not changed since its last successful recount is skipped.
     """
 
     def __init__(
@@ -86,22 +86,21 @@ class IdleRecounts:
         self._meter = meter
         self._pace = pace or Pace()
         self._waiting: list[str] = []
-        """The clusters still to be recounted in this round."""
+        """The clusters still to recount in this round."""
         self._present: _Round | None = None
         self._in_vain = 0
-        """How many consecutive steps were prevented by requests."""
+        """How many consecutive steps were blocked by requests."""
         self._right: weakref.WeakKeyDictionary[Replica, int] = weakref.WeakKeyDictionary()
-        """The version at which the last successful recount of a replica began."""
+        """The version at which each replica's last successful recount began."""
         self._begun = clock.monotonic()
         """When all clusters were last queued for a recount."""
         self._unended: dict[str, float] = {}
-        """Since when the recount of each cluster has been unfinished, possibly over several
-        starts."""
+        """When each cluster's unfinished recount began, including earlier starts."""
         self._logged_overdue: set[str] = set()
         """The clusters whose unfinished recounts have been logged."""
 
     async def run(self) -> None:
-        """Recount forever, or not at all if the pace is zero."""
+        """Recount forever, or return at once if the pace is zero."""
         while self._pace.seconds and self._pace.percent:
             begun = self._clock.monotonic()
             await self._one_round()
@@ -117,7 +116,7 @@ class IdleRecounts:
             await self._clock.sleep(max(rest, PAUSE_SECONDS_MIN))
 
     def _slice(self) -> tuple[float, bool]:
-        """Make steps for a short time; return how long that took, and whether the round is over."""
+        """Make steps for a short time; return how long they took, and whether the round is over."""
         begun = self._clock.monotonic()
         try:
             is_over = self.step()
@@ -141,7 +140,7 @@ class IdleRecounts:
         self._begun = self._clock.monotonic()
 
     def step(self) -> bool:
-        """Make one step, if no request waits for the replica; return whether the round is over."""
+        """Make one step unless requests wait for the replica; return whether the round is over."""
         present = self._present = self._present or self._next()
         if present is None:
             if not self._waiting:
@@ -163,7 +162,7 @@ class IdleRecounts:
             return
         self._log_overdue(present.name)
         if not self._waiting and self._clock.monotonic() >= self._begun + self._pace.seconds:
-            self._wait_for_all()  # or one that is always busy would hold up the others
+            self._wait_for_all()  # otherwise, an always busy cluster would hold up the others
         if self._waiting:
             self._waiting.insert(0, present.name)
             self._present, self._in_vain = None, 0
@@ -173,7 +172,7 @@ class IdleRecounts:
         return self._present is None or self._present.loop.idle
 
     def _next(self) -> _Round | None:
-        """Begin with the next replica that has changed; return None if none of the next ones has."""
+        """Start recounting the next changed replica, or return None if no next one has changed."""
         for _ in range(min(len(self._waiting), CLUSTERS_A_STEP)):
             name = self._waiting.pop()
             loop = self._scheduler.loops.get(name)
@@ -199,14 +198,14 @@ class IdleRecounts:
             present.loop.reload(REASON)
 
     def _end(self) -> None:
-        """End the recount of the present replica: it is right, or was replaced."""
+        """End the current replica's recount, because it passed or the replica was replaced."""
         if self._present is not None:
             self._unended.pop(self._present.name, None)
             self._logged_overdue.discard(self._present.name)
         self._present = None
 
     def _overdue(self) -> float:
-        """Return for how long the oldest recount has been unfinished, in seconds."""
+        """Return how many seconds the oldest recount has been unfinished."""
         for name in [name for name in self._unended if not self._is_loaded(name)]:
             del self._unended[name]
             self._logged_overdue.discard(name)

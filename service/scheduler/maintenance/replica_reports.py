@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Reports, every second, the last state of each replica without tentative changes.
+    """Reports the last state of each replica without tentative changes, every second.
 
     Computing the digest of a large cluster takes a while, so this is for debugging only.
     """

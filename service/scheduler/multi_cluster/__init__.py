@@ -1,1 +1,1 @@
-"""Multi-cluster placement: pods over several clusters, and groups split across them."""
+"""Multi-cluster placement: pods placed across several clusters, and split groups."""

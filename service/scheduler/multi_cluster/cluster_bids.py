@@ -1,7 +1,7 @@
-"""Queries to several clusters, their bids, and which clusters are candidates for pods.
+"""Queries to several clusters, the clusters' bids, and their eligibility for pods.
 
-A dry run in each cluster shows whether it would take a unit of pods, and how many of its pods
-multi-cluster rules count. Everything else about a choice follows from these answers.
+A dry run in each cluster shows whether the cluster would take a unit of pods, and how many of its
+pods multi-cluster rules count. The choice of a cluster follows from these answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ from service.scheduler.protocol.split_groups import GroupAnswer, ReservationTerm
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that go to one cluster together: a single one, or a group."""
+    """Pods placed in one cluster together: a single pod or a group."""
 
     indices: Sequence[int]
-    """The positions of its pods in the request."""
+    """The positions of the unit's pods in the request."""
     names: Sequence[ObjectName]
-    """Their namespaces and names."""
+    """The pods' namespaces and names."""
     counts_others: bool = False
-    """Whether required multi-cluster affinity counts pods of other namespaces than their own."""
+    """Whether required multi-cluster affinity counts pods of other namespaces."""
     is_group: bool = False
-    """Whether all of them, or enough of them, have to be placed for any to be."""
+    """Whether no pod is placed unless all, or the group's minimum, are."""
 
 
 class ClusterQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,22 +40,22 @@ class ClusterQuery(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     queue: bool = False
     leases: HeldLeases | None = None
-    """Leases that have to be held still when the pods are placed."""
+    """Leases that must still be held when the pods are placed."""
     alone: bool = False
-    """Whether each pod is placed by itself, ignoring its group."""
+    """Whether each pod is placed individually, ignoring its group."""
     reserving: ReservationTerms | None = None
-    """If given, all pods or none are only reserved, for a split group."""
+    """If given, the pods are only reserved, all or none, for a split group."""
 
 
 class ClusterClient(Protocol):
     """Sends queries to the worker that decides a cluster, on behalf of the caller."""
 
     async def place(self, ask: ClusterQuery) -> PlacementAnswer:
-        """Place pods in one cluster, or reserve their nodes; dry runs include comparisons."""
+        """Place pods in one cluster, or reserve nodes for them. Dry runs include comparisons."""
         ...
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
-        """Take a step of a split group; a deleted cluster counts as having taken it."""
+        """Take a step of a split group; a deleted cluster counts as having taken the step."""
         ...
 
 
@@ -68,7 +68,7 @@ class MultiClusterRequest(msgspec.Struct, frozen=True, kw_only=True):
     queue: bool = False
     dry_run: bool = False
     split_groups: bool = False
-    """Whether a group that no cluster takes as a whole may be split across several."""
+    """Whether to split a group across clusters if no single cluster takes all of it."""
     pods: Sequence[Pod] = ()
     """All pods of the request; needed if groups may be split."""
 
@@ -81,7 +81,7 @@ class ClusterBid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparisons(self) -> list[ClusterComparison]:
-        """Its comparison for each pod of the unit."""
+        """The cluster's comparison for each pod of the unit."""
         return [
             result.comparison
             for result in self.results
@@ -103,24 +103,24 @@ class ClusterBid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_placed(self) -> bool:
-        """Whether any pod of the unit is placed there already."""
+        """Whether any pod of the unit is already placed in the cluster."""
         return bool(self.placed)
 
     @property
     def takes_all(self) -> bool:
-        """Whether every pod of the unit gets a node there."""
+        """Whether every pod of the unit gets a node in the cluster."""
         return all(has_node(result) for result in self.results)
 
     @property
     def takes_any(self) -> bool:
-        """Whether any pod of the unit gets a node there."""
+        """Whether any pod of the unit gets a node in the cluster."""
         return any(has_node(result) for result in self.results)
 
 
 def holders_of(unit: Unit, bids: Sequence[ClusterBid]) -> list[ClusterBid]:
-    """Return the cluster that already has pods of a unit, the only one eligible, or none.
+    """Return the cluster that already has pods of a unit and so must take the rest, or none.
 
-    If several have the same pod, one where it has a node wins, or else the first.
+    If several clusters have the same pod, one where the pod has a node wins, or else the first.
 
     Raises:
         Conflict: different pods of the unit are in different clusters.
@@ -137,7 +137,7 @@ def holders_of(unit: Unit, bids: Sequence[ClusterBid]) -> list[ClusterBid]:
 
 
 def excluded_by_rules(bids: Sequence[ClusterBid]) -> Mapping[str, str]:
-    """Return the clusters that multi-cluster rules exclude for a unit, each with the message.
+    """Return the clusters excluded by multi-cluster rules for a unit, with messages.
 
     A topology spread constraint compares with the emptiest cluster that is a domain for it, as in
     Kubernetes. Required affinity admits only clusters that have pods for all its terms, if any has:
@@ -174,11 +174,10 @@ def too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
 
 
 def in_order(bids: Sequence[ClusterBid], strategy: Strategy) -> list[ClusterBid]:
-    """Return the clusters in the order in which they are tried.
+    """Return the clusters in the order in which to try them.
 
-    First come those that take the whole unit, then those with the fewest pods by soft constraints,
-    then those with the most by preferred affinity, then those that the strategy prefers; otherwise
-    the order is that of the request.
+    Clusters that take the whole unit come first; then the fewest pods by soft constraints, the most
+    pods by preferred affinity, the strategy, and finally the request's order decide.
     """
 
     def rank(bid: ClusterBid) -> tuple[bool, bool, int, int, float]:
@@ -194,5 +193,5 @@ def in_order(bids: Sequence[ClusterBid], strategy: Strategy) -> list[ClusterBid]
 
 
 def has_node(result: PlacementResult) -> bool:
-    """Return whether a pod has a node, or got one."""
+    """Return whether a pod had a node or got one."""
     return result.outcome in {"Placed", "AlreadyPlaced"}

@@ -1,12 +1,11 @@
-"""Places pods over several clusters: each pod, or group, goes to one of them.
+"""Places pods across several clusters: each pod or group goes to one cluster.
 
-Each cluster remains a log of its own, so a choice between clusters is not a transaction. It is
-correct because a request, while it chooses and places, holds a lease for each of its namespaces on
-each of its clusters: of two requests that might choose for the same pod, or count the same pods,
-one waits. Meanwhile the request asks all clusters by dry runs, and has one of them place the pod
-like any placement there. The commit of that placement checks the leases again and keeps them until
-it has ended. So whatever stalls in between, and for however long, nothing is placed by a choice
-that may be out of date.
+Each cluster has its own log, so a choice between clusters is not a transaction. The choice is safe
+because a request holds a lease for each of its namespaces on each of its clusters while it chooses
+and places: of two requests that could choose for the same pod, or count the same pods, one waits.
+Under the leases, the request queries all clusters by dry runs, and has one of them place the pod
+like any other. The commit of that placement checks the leases again and keeps them until it has
+ended. So no stall, however long, can lead to a placement based on an outdated choice.
 """
 
 import asyncio
@@ -44,25 +43,24 @@ from service.scheduler.protocol.ports import Clock, Store
 LEASE = "placements-over-clusters@"
 """The prefix of a lease's name; the namespace follows."""
 ANY_NAMESPACE = "*"
-"""Replaces the namespace in the lease of pods whose multi-cluster affinity counts other
+"""Replaces the namespace in the lease for pods whose multi-cluster affinity counts other
 namespaces."""
 LEASE_SECONDS = 15.0
-"""How long a lease lasts unless renewed, and so how long others wait for a request that was
-killed."""
+"""How long an unrenewed lease lasts, and so how long requests wait after another was killed."""
 RENEW_SECONDS = 5.0
-"""The age at which leases are renewed by the next step of their request."""
+"""The age at which the next step of a request renews its leases."""
 RETRY_SECONDS = 0.01
-"""How long a request first waits before it asks for a lease again, doubled each time."""
+"""How long a request first waits before retrying a lease; the wait doubles each time."""
 RETRY_SECONDS_MAX = 0.2
 RULE = "ClusterTopology"
-"""The reason of a cluster that a multi-cluster rule excludes."""
+"""The reason reported for a cluster that a multi-cluster rule excludes."""
 
 
 class MultiClusterPlacer:
-    """Places the units of requests, one after the other, each in one of several clusters."""
+    """Places the units of requests one after another, each in one of several clusters."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, holder: str) -> None:
-        """Create a placer; `holder` names the request to others that wait for its leases."""
+        """Create a placer; `holder` identifies its leases to waiting requests."""
         self._store = store
         self._clock = clock
         self._holder = holder
@@ -77,7 +75,7 @@ class MultiClusterPlacer:
         Raises:
             NotFound: a cluster does not exist.
             Overloaded: time ran out, or the leases expired because the process or the database
-                stalled; units that were placed before stay placed, and asking again returns where.
+                stalled; placed units stay placed, and a repeated request returns their nodes.
             Conflict: pods of one unit are in different clusters already.
             MoorageError: as `ClusterClient`.
         """
@@ -120,10 +118,10 @@ class MultiClusterPlacer:
     async def _leases(
         self, request: MultiClusterRequest, deadline: float
     ) -> AsyncIterator["RequestLeases"]:
-        """Hold all leases of a request, acquired in one global order, and release them.
+        """Hold all leases of a request, acquired in one global order, and release them at the end.
 
-        A placement of unknown outcome either keeps them until it is committed, or can no longer be
-        made when they are released.
+        A placement with an unknown outcome either keeps the leases until it is committed, or can no
+        longer succeed once they are released.
         """
         numbers = sorted({await self._store.clusters.find(cluster) for cluster in request.clusters})
         names = {LEASE + namespace for unit in request.units for namespace, _ in unit.names}
@@ -139,23 +137,23 @@ class MultiClusterPlacer:
 
 
 class RequestLeases:
-    """The leases of one request: on each of its clusters, one for each namespace.
+    """The leases of one request: one for each of its namespaces on each of its clusters.
 
-    Between any two of its steps, a request checks here whether what it saw under them still holds.
+    Between steps, the request checks here whether the state it saw under the leases still holds.
     """
 
     def __init__(
         self, store: Store, clock: Clock, holder: str, lease_names: Sequence[tuple[int, str]]
     ) -> None:
-        """Create unheld leases: numbers of clusters with names of leases, in the global order."""
+        """Create unheld leases from cluster numbers and lease names, in the global order."""
         self._store = store
         self._clock = clock
         self.held = HeldLeases(holder=holder, names=tuple(lease_names))
-        """All of them, once they are acquired."""
+        """The leases, once all are acquired."""
         self._since = clock.monotonic()
 
     async def take(self, deadline: float) -> None:
-        """Acquire them all, one after the other.
+        """Acquire the leases one after another.
 
         Raises:
             Overloaded: another request holds one of them for too long.
@@ -170,15 +168,15 @@ class RequestLeases:
                 await self._prolong(replace(self.held, names=self.held.names[:count]))
 
     async def keep(self) -> None:
-        """Renew them if they are no longer new.
+        """Renew the leases if they are due.
 
         Raises:
-            Overloaded: one has expired, so that what was seen under it may be out of date.
+            Overloaded: a lease has expired, so the state seen under it may be out of date.
         """
         await self._prolong(self.held)
 
     async def release(self) -> None:
-        """Release them all; those that cannot be released now expire by themselves."""
+        """Release the leases; those that cannot be released now expire on their own."""
         with suppress(StorageUnavailable):
             for number, name in self.held.names:
                 await self._store.leases.release(number, name, self.held.holder)
@@ -188,7 +186,7 @@ class RequestLeases:
         return await self._store.leases.acquire(number, name, holder, LEASE_SECONDS) is not None
 
     async def _prolong(self, held: HeldLeases) -> None:
-        """Renew held leases; do not reacquire an expired one, as another request may have had it."""
+        """Renew held leases, but never reacquire an expired one."""
         now = self._clock.monotonic()
         if now < self._since + RENEW_SECONDS:
             return
@@ -261,7 +259,7 @@ class _Work:
         ordered: Sequence[ClusterBid],
         refusals: list[list[ClusterRefusal]],
     ) -> bool:
-        """Let the first of these clusters that takes a unit place it; record why the others do not."""
+        """Place a unit in the first cluster that takes it; record why others refuse."""
         for bid in ordered:
             results = bid.results
             if bid.takes_any and not self._request.dry_run:
@@ -273,7 +271,7 @@ class _Work:
         return False
 
     async def _split(self, unit: Unit) -> bool:
-        """Place a group across several clusters, if they take all of it together."""
+        """Place a group across several clusters, if they can take all of it together."""
         places = await self._splitting.place(unit)
         if places is None:
             return False
@@ -285,7 +283,7 @@ class _Work:
     async def _keep_placed(self, unit: Unit, bids: Sequence[ClusterBid]) -> Unit | None:
         """Record the placed pods of a group; return the unit of the others, or None.
 
-        Pods stored without a node keep their group together where they are.
+        Stored pods without a node bind their group to their cluster.
         """
         stored = frozenset[int]().union(*(bid.stored for bid in bids))
         remaining = set(range(len(unit.indices)))
@@ -407,7 +405,7 @@ class _Work:
 
 
 def _part(unit: Unit, places: Sequence[int]) -> Unit:
-    """Return a unit of some of the pods of a unit."""
+    """Return a unit of the pods at some places of a unit."""
     return replace(
         unit,
         indices=[unit.indices[place] for place in places],

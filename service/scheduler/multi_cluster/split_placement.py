@@ -45,18 +45,18 @@ from service.scheduler.protocol.split_groups import (
 )
 
 ATTEMPTS_MAX = 4
-"""How often nodes are reserved for other parts if a cluster refuses its part."""
+"""How many times nodes are reserved for other parts if a cluster refuses its part."""
 
 K = TypeVar("K")
 
 Parts = Mapping[str, Sequence[int]]
-"""The places within the unit of the pods that each cluster, its home first, is to get."""
+"""The places within the unit of the pods for each cluster, with the home cluster first."""
 Places = Mapping[int, tuple[str, PlacementResult]]
-"""For each place within the unit, the cluster of the pod and that cluster's answer."""
+"""Each pod's cluster and that cluster's answer, by the pod's place within the unit."""
 
 
 class SplitGroupPlacement:
-    """Places the groups of one request across several clusters, while its leases are held."""
+    """Places one request's groups across clusters, while its leases are held."""
 
     def __init__(
         self,
@@ -74,17 +74,17 @@ class SplitGroupPlacement:
         self._clock = clock
         self._reservation = timedelta(seconds=reservation_seconds)
         self._groups = 0
-        """For how many groups, or parts of them, nodes were reserved so far."""
+        """The number of groups, or parts of them, that nodes have been reserved for so far."""
         self.revisions: dict[str, int] = {}
         """The revisions at which clusters have bound pods."""
 
     async def place(self, unit: Unit) -> Places | None:
-        """Place all pods of a unit in clusters that take them together; return None if none do.
+        """Place all pods of a unit in clusters that take them together, or return None if none do.
 
         Raises:
             Overloaded: time ran out, or the group was given up by another process; no pod is
                 placed.
-            OutcomeUnknown: it is not known yet whether the group is placed; ask again.
+            OutcomeUnknown: whether the group is placed is not known yet; repeat the request.
             MoorageError: as `ClusterClient`; no pod is placed.
         """
         refused: set[tuple[str, int]] = set()
@@ -98,7 +98,7 @@ class SplitGroupPlacement:
         return None
 
     async def end_earlier(self, group: str, home: str, among: Sequence[str]) -> None:
-        """End a group that an earlier, interrupted request has begun.
+        """End a group begun by an earlier, interrupted request.
 
         Raises:
             MoorageError: as `ClusterClient`.
@@ -114,7 +114,7 @@ class SplitGroupPlacement:
     # Which cluster gets which pods
 
     async def _share_out(self, unit: Unit, refused: set[tuple[str, int]]) -> Parts | None:
-        """Divide the pods among clusters that take them together; return None if some are left over.
+        """Divide the pods among clusters that take them together, or return None.
 
         All clusters are asked about all remaining pods, until each pod has its cluster: pods that
         one cluster has got may allow more in another.
@@ -142,7 +142,7 @@ class SplitGroupPlacement:
     async def _place_parts(
         self, unit: Unit, parts: Parts, refused: set[tuple[str, int]]
     ) -> Places | None:
-        """Place the parts of a group; return None after recording that a cluster refuses its part."""
+        """Place a group's parts, or return None after recording which cluster refuses its part."""
         self._groups += 1
         holder = "" if self._leases is None else self._leases.holder
         terms = ReservationTerms(
@@ -168,7 +168,7 @@ class SplitGroupPlacement:
     async def _reserve(
         self, unit: Unit, parts: Parts, terms: ReservationTerms, refused: set[tuple[str, int]]
     ) -> Places | None:
-        """Reserve the nodes of all parts, the home's first, which records the group."""
+        """Reserve the nodes of all parts, starting with the home's, which records the group."""
         placed: dict[int, tuple[str, PlacementResult]] = {}
         at_home = replace(terms, clusters=tuple(parts))
         whole = await self._reserve_in(unit, parts, at_home, terms.home, refused, placed)
@@ -197,8 +197,7 @@ class SplitGroupPlacement:
         """Reserve the nodes of one part, and return whether the cluster took all of it.
 
         Raises:
-            Overloaded: a pod was placed there meanwhile, and must not go to another cluster as
-                well.
+            Overloaded: a pod has since been placed there, and must not go to another cluster, too.
         """
         await self._may_go_on()
         places = parts[cluster]
@@ -221,18 +220,18 @@ class SplitGroupPlacement:
         return False
 
     async def _commit(self, terms: ReservationTerms) -> None:
-        """Decide that the group is placed. From then on nobody can give it up."""
+        """Commit the group, after which no process can give it up."""
         answer = await self._step(terms.home, terms.group, "Commit", self._leases)
         if not answer.committed:
             raise Overloaded("The cluster that decides for the group is gone; ask again.")
 
     async def _give_up(self, terms: ReservationTerms, parts: Parts) -> bool:
-        """Give up the group, and return False; or return True, since it is committed after all.
+        """Give up the group and return False, or return True if it turns out to be committed.
 
-        Parts that cannot be given up now expire by themselves.
+        Parts that cannot be given up now expire on their own.
 
         Raises:
-            OutcomeUnknown: it cannot be determined now whether it is committed.
+            OutcomeUnknown: whether the group is committed cannot be determined now.
         """
         if self._request.dry_run:
             return False
@@ -251,10 +250,10 @@ class SplitGroupPlacement:
         return False
 
     async def _bind(self, terms: ReservationTerms, parts: Parts) -> None:
-        """Have all other clusters bind their parts, and the home forget the group afterwards.
+        """Have all other clusters bind their parts, then have the home delete the group.
 
         Raises:
-            OutcomeUnknown: one did not answer; its part will be bound all the same.
+            OutcomeUnknown: a cluster did not answer; its part will be bound later.
         """
         others = [cluster for cluster in parts if cluster != terms.home]
         try:
@@ -277,7 +276,7 @@ class SplitGroupPlacement:
 
 
 class _Sharing:
-    """The division of a unit's pods among clusters, while it is being made."""
+    """An ongoing division of a unit's pods among clusters."""
 
     def __init__(
         self, request: MultiClusterRequest, unit: Unit, refused: set[tuple[str, int]]
@@ -290,23 +289,23 @@ class _Sharing:
         self.clusters = list(request.clusters)
         """The clusters that are still candidates."""
         self.left = list(range(len(self._pods)))
-        """The places of the pods that have no cluster yet."""
+        """The places of the pods without a cluster so far."""
 
     def parts(self) -> Parts:
-        """Return the parts of all clusters that get any pods, the largest first."""
+        """Return the parts of all clusters that get pods, the largest first."""
         parts = {name: sorted(places) for name, places in self._parts.items() if places}
         return dict(sorted(parts.items(), key=lambda part: -len(part[1])))
 
     def asked_of(self, cluster: str) -> list[int]:
-        """Return the places of the pods that a cluster is asked about: its own, and the remaining ones.
+        """Return the places of the pods to query a cluster about: its own and the remaining ones.
 
-        A cluster that refused a pod is asked about it, too, as its pods count for multi-cluster
-        rules.
+        A cluster that refused a pod is queried about it, too, because its pods count for
+        multi-cluster rules.
         """
         return [*self._parts[cluster], *self.left]
 
     def go_on(self, bids: Sequence[ClusterBid]) -> bool:
-        """Give pods to clusters that take them; return False if no remaining pod gets one."""
+        """Assign pods to clusters that take them; return False if no remaining pod gets one."""
         answers_by_cluster = {bid.cluster: self._answers_of(bid) for bid in bids}
         if not self._has_members(answers_by_cluster):
             return False
@@ -328,7 +327,7 @@ class _Sharing:
         return len(self.left) < before
 
     def _has_members(self, answers_by_cluster: Mapping[str, Mapping[int, PlacementResult]]) -> bool:
-        """Return whether each pod group has enough members: these, and those placed anywhere."""
+        """Return whether each pod group has enough members, counting these and all placed ones."""
         least_members: Counter[str] = Counter()
         placed: dict[tuple[str, str], int] = {}
         joining: dict[str, set[int]] = {}
@@ -355,7 +354,7 @@ class _Sharing:
         answers_by_cluster: Mapping[str, Mapping[int, PlacementResult]],
         taking: Mapping[str, set[int]],
     ) -> str | None:
-        """Choose the cluster for a pod: by multi-cluster rules, then so that few clusters get pods."""
+        """Choose a pod's cluster by multi-cluster rules, then to use few clusters."""
         answers = {
             name: results[place] for name, results in answers_by_cluster.items() if place in results
         }
@@ -363,7 +362,7 @@ class _Sharing:
         affine = {name for name, comparison in compared.items() if comparison.affine is not False}
         drawn = any(comparison.affine is not None for comparison in compared.values())
         if drawn and not any(comparison.affine for comparison in compared.values()):
-            return None  # They have affinity to each other, so they need one cluster.
+            return None  # The pods have affinity to each other, so they need the same cluster.
         allowed, soft = self._spread.judge(
             place, {name: comparison.spread for name, comparison in compared.items()}
         )
@@ -387,7 +386,7 @@ def _was_stored_meanwhile(result: PlacementResult) -> bool:
 
 
 def _compared(answers: Mapping[K, PlacementResult]) -> dict[K, ClusterComparison]:
-    """Return the comparisons in answers that have one."""
+    """Return the comparisons of the answers that have one."""
     return {
         key: result.comparison
         for key, result in answers.items()
@@ -400,7 +399,7 @@ def _may_be_split(compared: ClusterComparison) -> bool:
 
 
 class _SpreadCounts:
-    """The pods of a group that multi-cluster spread constraints count, in the clusters they will get."""
+    """Counts a group's pods for multi-cluster spread constraints, in their future clusters."""
 
     def __init__(self, pods: Sequence[Pod]) -> None:
         self._pods = pods
@@ -415,7 +414,7 @@ class _SpreadCounts:
         return key
 
     def note(self, cluster: str, place: int) -> None:
-        """Count a pod in the cluster that it will get."""
+        """Count a pod in its future cluster."""
         pod = self._pods[place]
         for key, counts in self._counts.items():
             if key[0] == pod.namespace and matches(self._selectors[key], pod.labels):
@@ -424,7 +423,7 @@ class _SpreadCounts:
     def judge(
         self, place: int, spread: Mapping[str, Sequence[SpreadOverClusters]]
     ) -> tuple[set[str], dict[str, int]]:
-        """Return the clusters that all constraints of a pod allow, and the counts of soft constraints."""
+        """Return the clusters that all of a pod's constraints allow, and the soft counts."""
         allowed, soft = set(spread), dict.fromkeys(spread, 0)
         for number, key in enumerate(self._rules[place]):
             rules = {

@@ -11,34 +11,32 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
-"""The prefix of the lease's name; the name of the group of workers that reach each other
-follows."""
+"""The prefix of the lease's name, followed by the name of the group of connected workers."""
 ALL_SERVERS = "*"
-"""Names all servers of a database that are configured to forward requests to each other."""
+"""The name for all servers of a database that forward requests to each other."""
 
 _log = logging.getLogger(__name__)
 
 
 def _lives(_worker: str) -> bool:
-    """Return True, for any worker; the leases of dead ones then expire by themselves."""
+    """Return True for any worker; the leases of dead workers then expire on their own."""
     return True
 
 
 def _answers(_worker: str) -> bool:
-    """Return True, for any worker; the leases of unresponsive ones then expire by themselves."""
+    """Return True for any worker; the leases of unresponsive workers then expire on their own."""
     return True
 
 
 class ClusterOwners:
-    """Knows which workers hold the clusters' leases.
+    """Tracks which workers hold the clusters' leases.
 
-    This is only a hint: two workers that decide one cluster are kept apart by the compare-and-swap
-    of the head. A worker that gets a request for a cluster with a free lease acquires it, and
-    renews it while it has the cluster in memory. After a third of a lease's time the database is
-    asked again, in the background; a request waits for the database only if nothing is known. The
-    lease of a worker that is known to be dead counts as free. So does that of one that has stalled:
-    the first worker to notice takes over, and the others learn which that is, so that they need not
-    race.
+    Ownership is only a hint; the compare-and-swap of the head protects against two workers deciding
+    one cluster. A worker that gets a request for a cluster with a free lease acquires it, and
+    renews it while it has the cluster in memory. After a third of a lease's duration, the database
+    is queried again in the background; a request waits for the database only if the owner is
+    unknown. The lease of a worker known to be dead or stalled counts as free. The first worker to
+    notice a stall takes over and announces itself, so that the others need not race.
     """
 
     def __init__(
@@ -55,11 +53,11 @@ class ClusterOwners:
         """Create a view of the owners.
 
         `lives` returns whether a worker is running, and `answers` whether it also responds. Both
-        return True where nothing is known. `server` names the workers that reach each other: those
-        of one server, or of all of them.
+        return True if the state is unknown. `server` names a group of connected workers: those of
+        one server, or of all servers.
         """
         self.own = own
-        """The name of this worker, by which others find it."""
+        """This worker's name, under which other workers find it."""
         self._servers = server
         self._name = LEASE + server
         self._store = store
@@ -101,13 +99,14 @@ class ClusterOwners:
         }
 
     def held(self) -> list[str]:
-        """Return the clusters whose lease this worker is known to hold."""
+        """Return the clusters whose leases this worker is known to hold."""
         return [name for name, owner in self._known.items() if owner.holder == self.own]
 
     def passed_to(self, cluster: str) -> str | None:
         """Return the worker that recently took over a cluster from this one, or None.
 
-        Other workers may not know it yet. If None, this worker decides whatever is forwarded to it.
+        Other workers may not know the new owner yet. If None, this worker decides all forwarded
+        requests.
         """
         owner = self._passed.get(cluster)
         if owner is None or self._clock.monotonic() >= owner.asked_at + self._seconds:
@@ -121,7 +120,7 @@ class ClusterOwners:
             self._known[cluster] = _Owner(owner.cluster_id, holder, self._clock.monotonic())
 
     async def announce(self, seconds: float) -> dict[str, int]:
-        """Announce this worker as alive for some seconds; return how many clusters each live worker has.
+        """Announce this worker as alive for some seconds; return each live worker's cluster count.
 
         Raises:
             StorageUnavailable: the database cannot be reached.
@@ -134,7 +133,7 @@ class ClusterOwners:
         }
 
     async def withdraw(self, seconds: float) -> dict[str, int]:
-        """Announce that this worker is about to stop; return how many clusters each other worker has.
+        """Announce that this worker is about to stop; return each other worker's cluster count.
 
         Raises:
             StorageUnavailable: the database cannot be reached.
@@ -144,10 +143,10 @@ class ClusterOwners:
         return {name: number for name, number in clusters.items() if name != self.own}
 
     async def pass_on(self, cluster: str, worker: str) -> bool:
-        """Hand a cluster to another worker, which gets its requests from now on; return whether it did.
+        """Hand a cluster and its future requests to another worker; return whether that succeeded.
 
         Raises:
-            StorageUnavailable: it may have been handed over; this worker soon asks again.
+            StorageUnavailable: the outcome is unknown; this worker will soon check.
         """
         owner = self._known.get(cluster)
         if owner is None or owner.holder != self.own or self._closed:
@@ -179,7 +178,7 @@ class ClusterOwners:
         }
 
     async def close(self) -> None:
-        """Release all leases, so that other workers can take them; raise nothing."""
+        """Release all leases so that other workers can acquire them. Never raises."""
         if self._closed:
             return
         self._closed = True
@@ -194,7 +193,7 @@ class ClusterOwners:
             _log.debug("Leases end by themselves.", exc_info=True)
 
     def _ask(self, cluster: str) -> asyncio.Task[None]:
-        """Read the lease's holder, and acquire or renew it if possible, once at a time."""
+        """Read the lease's holder, and acquire or renew the lease if possible."""
         task = self._asking.get(cluster)
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._refresh(cluster))
@@ -212,7 +211,7 @@ class ClusterOwners:
                 before = self._known.get(cluster)
                 claimed = await self._claim(cluster, asked_at)
                 if self._known.get(cluster) not in {None, before}:
-                    return  # It was handed over meanwhile.
+                    return  # The cluster was handed over in the meantime.
                 self._known[cluster] = claimed
                 self._log_transition(cluster, before, claimed)
                 if claimed.holder == self.own:
@@ -227,7 +226,7 @@ class ClusterOwners:
             self._known.pop(cluster, None)
 
     def _log_transition(self, cluster: str, before: "_Owner | None", owner: "_Owner") -> None:
-        """Log that this worker begins, or ceases, to decide all requests of a cluster."""
+        """Log that this worker starts or stops deciding all requests of a cluster."""
         had = before is not None and before.holder == self.own
         has = owner.holder == self.own
         context = {"lease": LEASE, "cluster": cluster}
@@ -250,8 +249,8 @@ class ClusterOwners:
     def _may_take(self, cluster: str, holder: str) -> bool:
         """Return whether another worker's lease may be taken before it expires.
 
-        Two workers that only cannot reach each other would take a cluster from each other
-        repeatedly. So one that has recently lost it leaves it to the other for a while.
+        Two live workers that cannot reach each other would repeatedly take the cluster from each
+        other. So a worker that has just lost a cluster leaves it to the other for a while.
         """
         if holder == self.own:
             return False
@@ -274,10 +273,10 @@ class _Owner:
 
 
 class NoClusterOwners:
-    """Replaces `ClusterOwners` in a worker that forwards nothing, and so decides all clusters."""
+    """Replaces `ClusterOwners` in a worker that forwards nothing and so decides all clusters."""
 
     def is_elsewhere(self, cluster_id: int) -> bool:  # noqa: ARG002
-        """Return False, as no other worker decides a cluster."""
+        """Return False, since no other worker decides any cluster."""
         return False
 
     def tick(self, in_memory: Iterable[str]) -> None:

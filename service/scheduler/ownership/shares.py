@@ -1,10 +1,10 @@
-"""Decides which worker should decide which clusters, so that each has its share (rendezvous hashing).
+"""Assigns clusters to workers so that each has its share (rendezvous hashing).
 
-The lease names the worker that decides a cluster. A worker with more than its share passes some on
-to those with the fewest. A hash of worker and cluster says which (highest random weight, Thaler and
-Ravishankar 1998), so that a server that was away gets the same ones back. The hash alone would
-leave two clusters with one of two workers half of the time; so no worker gets more than its share,
-and nothing moves between workers that have theirs.
+The lease names the worker that decides a cluster. A worker with more than its share passes some
+clusters on to the workers with the fewest. A hash of worker and cluster selects them (highest
+random weight, Thaler and Ravishankar 1998), so a server that returns gets the same clusters back.
+By hash alone, one of two workers would get both of two clusters half of the time, so no worker gets
+more than its share, and no cluster moves between workers that have their shares.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from service.scheduler.protocol.ports import Clock
 _log = logging.getLogger(__name__)
 
 Prepare = Callable[[str, str], Awaitable[bool]]
-"""Has a worker, named first, load a cluster; returns whether it has."""
+"""Has the worker named first load a cluster; returns whether it has."""
 
 
 def weight(cluster: str, worker: str) -> bytes:
-    """Return a worker's weight for a cluster, compared with other workers and clusters.
+    """Return a worker's weight for a cluster, comparable with other weights.
 
-    Of a worker's name, the address counts if there is one: it is the same after a restart.
+    Only the address in a worker's name counts, if any, since it survives a restart.
     """
     known_by = worker.partition("@")[2] or worker
     return hashlib.blake2b(f"{cluster}\0{known_by}".encode(), digest_size=8).digest()
@@ -36,11 +36,11 @@ def weight(cluster: str, worker: str) -> bytes:
 def clusters_to_pass_on(
     own: str, held: Iterable[str], numbers: Mapping[str, int]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the clusters that a worker should pass on, each with the worker that should have it.
+    """Yield the clusters that a worker should pass on, each with its future worker.
 
     Args:
         own: the name of the worker.
-        held: the clusters that it decides.
+        held: the clusters that the worker decides.
         numbers: how many clusters each live worker decides, including this one.
     """
     has = Counter(numbers)
@@ -61,10 +61,9 @@ def clusters_to_pass_on(
 
 
 def _may_give(own: str, to: str, has: Counter[str]) -> bool:
-    """Return whether a worker has more than its share, or is chosen to give the last ones away.
+    """Return whether a worker exceeds its share, or is the one chosen to give away a remainder.
 
-    All decide by the same numbers at about the same time, and should not all give to the same
-    worker.
+    All workers use the same numbers at about the same time, and should not all give to one worker.
     """
     share = math.ceil(has.total() / len(has))
     if has[own] < share or max(has.values()) > share:
@@ -74,17 +73,17 @@ def _may_give(own: str, to: str, has: Counter[str]) -> bool:
 
 
 def _nobody(_worker: str) -> bool:
-    """Return False: any worker stays when this one ends."""
+    """Return False, since any worker keeps running when this one ends."""
     return False
 
 
 def _next(cluster: str, has: Mapping[str, int]) -> str:
-    """Return the worker that gets a cluster, given how many each has."""
+    """Return the worker that gets a cluster next, given the number of clusters of each."""
     return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
 
 
 class ClusterShares:
-    """Announces this worker, and passes on the clusters that others should have."""
+    """Announces this worker, and passes on the clusters that other workers should have."""
 
     def __init__(
         self,
@@ -97,8 +96,8 @@ class ClusterShares:
     ) -> None:
         """Create the shares of this worker.
 
-        `seconds` is how long a worker counts as alive after it announced itself. `ends_too` returns
-        whether a worker is likely to end when this one does.
+        `seconds` is how long a worker counts as alive after announcing itself. `ends_too` returns
+        whether a worker probably ends when this one does.
         """
         self._cluster_owners = cluster_owners
         self._clock = clock
@@ -108,21 +107,22 @@ class ClusterShares:
         self._is_leaving = False
 
     async def run(self) -> None:
-        """Rebalance periodically, until cancelled."""
+        """Rebalance periodically until canceled."""
         while not self._is_leaving:
             try:
                 await self.rebalance()
             except MoorageError:
                 _log.debug("Clusters stay where they are.", exc_info=True)
             except Exception:  # noqa: BLE001 - it is told
-                # Without this loop the worker would soon count as dead, and never pass anything on.
+                # Without this loop, the worker would soon count as dead, and never pass anything
+                # on.
                 _log.exception("Clusters stay where they are.")
             await self._clock.sleep(self._seconds / 3)
 
     async def rebalance(self) -> None:
-        """Rebalance once; a worker loads a cluster before it gets it, so that no request waits.
+        """Rebalance once; workers load clusters before receiving them, so that no request waits.
 
-        Whatever does not fit into a third of `seconds` is left for the next time.
+        Work that does not fit into a third of `seconds` is left for the next round.
         """
         owners, end = self._cluster_owners, self._clock.monotonic() + self._seconds / 3
         numbers = await owners.announce(self._seconds)
@@ -133,10 +133,10 @@ class ClusterShares:
                 await owners.pass_on(cluster, worker)
 
     async def leave(self, seconds: float) -> None:
-        """Pass all clusters on, as this worker is about to end; raise nothing.
+        """Pass all clusters on because this worker is about to end. Never raises.
 
-        Each of the others gets some, and loads them before, for at most `seconds` in total: the
-        remaining ones are passed on all the same.
+        The other workers load their new clusters first, for at most `seconds` in total; the
+        remaining clusters are passed on without waiting.
         """
         self._is_leaving = True
         end = self._clock.monotonic() + seconds
@@ -153,7 +153,7 @@ class ClusterShares:
             _log.debug("Clusters are left to whoever is asked next.", exc_info=True)
 
     async def _is_reached(self, worker: str, cluster: str, end: float) -> bool:
-        """Have a worker load a cluster; return False only if it cannot be reached, not if it is slow."""
+        """Have a worker load a cluster; return False only if it is unreachable."""
         try:
             async with asyncio.timeout(end - self._clock.monotonic()):
                 return await self._prepare(worker, cluster)
@@ -161,7 +161,7 @@ class ClusterShares:
             return True
 
     async def _prepared(self, worker: str, cluster: str) -> bool:
-        """Have a worker load a cluster, however long that takes; keep announcing this worker meanwhile."""
+        """Have a worker load a cluster, however long that takes, while announcing this worker."""
         preparing = asyncio.ensure_future(self._prepare(worker, cluster))
         try:
             while not (await asyncio.wait({preparing}, timeout=self._seconds / 3))[0]:

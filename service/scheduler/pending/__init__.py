@@ -1,1 +1,1 @@
-"""The queue of pending pods: which are tried next, and which changes make another try worthwhile."""
+"""The queue of pending pods: which to try next, and which changes justify another try."""

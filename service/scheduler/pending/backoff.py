@@ -1,8 +1,7 @@
-"""Back-off: repeatedly refused pods wait between two attempts, longer each time.
+"""Back-off: repeatedly refused pods wait longer and longer between attempts.
 
-kube-scheduler also tries pods in back-off if it has nothing else to do. Here a few of the first
-ones may be tried whenever something changes, even if they were refused often, so that they get the
-chance that the change offers.
+When idle, kube-scheduler also tries pods in back-off. Here, a few of the first pods may be tried
+after any change, even if often refused, so that they can benefit from the change.
 """
 
 import heapq
@@ -16,24 +15,24 @@ from service.scheduler.protocol.limits import Limits
 class Backoff:
     """The equivalence classes of one queue that are in back-off.
 
-    A class that leaves it in another way than by these methods is no longer in `State.BACKOFF`.
+    A class that leaves without these methods is no longer in `State.BACKOFF`.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._waiting: list[tuple[float, int, EquivalenceClass]] = []
         self._first: list[tuple[Order, int, EquivalenceClass]] = []
-        """The equivalence classes once more, in the order of their first pods."""
+        """The equivalence classes again, ordered by their first pods."""
         self._early = 0
-        """How many of them may still be tried before their back-off is over."""
+        """How many classes may still be tried before their back-off is over."""
         self._numbers = count()
 
     def has_work(self, now: float) -> bool:
-        """Return whether any may be tried now."""
+        """Return whether any class may be tried now."""
         return bool((self._waiting and self._waiting[0][0] <= now) or (self._first and self._early))
 
     def begin(self, equivalence: EquivalenceClass, now: float) -> None:
-        """Set when an equivalence class that is refused now may be tried again."""
+        """Set when a newly refused equivalence class may be tried again."""
         equivalence.due = now + self._seconds(equivalence)
 
     def put(self, equivalence: EquivalenceClass, head: Order | None) -> None:
@@ -54,7 +53,7 @@ class Backoff:
     def take_early(self, active: Order | None) -> EquivalenceClass | None:
         """Remove and return a class to try before its back-off is over, or None.
 
-        Its first pod has to come before `active`.
+        The class's first pod has to come before `active`.
         """
         while self._first and self._early:
             first, _, equivalence = self._first[0]
@@ -67,7 +66,7 @@ class Backoff:
         return None
 
     def _seconds(self, equivalence: EquivalenceClass) -> float:
-        """Return the back-off: 0 after the first refusal, then 1 s by default, then doubled each time."""
+        """Return the back-off: 0 s after the first refusal, then 1 s by default, doubling."""
         limits, failures = self._limits, equivalence.failures
         if equivalence.is_costly:
             return limits.pending_backoff_seconds_max

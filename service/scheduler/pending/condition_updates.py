@@ -1,4 +1,4 @@
-"""Which pending pods' conditions have to be updated with why they wait (protocol rule P18)."""
+"""Tracks which pending pods' conditions need an update with the reason for waiting (P18)."""
 
 from collections.abc import Iterator, Set as AbstractSet
 
@@ -9,7 +9,7 @@ from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused
 
 
 class ConditionUpdates:
-    """The equivalence classes of one queue whose members' conditions have to be updated."""
+    """The equivalence classes of one queue whose members need condition updates."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -20,11 +20,11 @@ class ConditionUpdates:
         return any(equivalence.new or equivalence.stale_due <= now for equivalence in self._due)
 
     def put(self, equivalence: EquivalenceClass) -> None:
-        """Schedule updates of the members that are `new` or `stale`."""
+        """Schedule updates of the members in `new` or `stale`."""
         self._due[equivalence] = None
 
     def drop(self, equivalence: EquivalenceClass) -> None:
-        """Schedule no updates."""
+        """Cancel the scheduled updates of an equivalence class."""
         self._due.pop(equivalence, None)
 
     def note(
@@ -55,13 +55,13 @@ class ConditionUpdates:
             self.put(equivalence)
 
     def _stale_due(self, equivalence: EquivalenceClass, shown_at: float, now: float) -> float:
-        """Return when outdated conditions are updated; those of a small group are at once."""
+        """Return when to update outdated conditions; a small group's are due at once."""
         members = len(equivalence.members)
         small = equivalence.group and members <= self._limits.pending_group_told_max
         return now if small else shown_at + self._limits.pending_told_seconds
 
     def take(self, count_max: int, now: float) -> Iterator[ConditionUpdate]:
-        """Yield at most `count_max` updates that are due."""
+        """Yield up to `count_max` due updates."""
         for equivalence in list(self._due):
             while equivalence.new and count_max > 0:
                 count_max -= 1
@@ -75,7 +75,7 @@ class ConditionUpdates:
 
 
 def _reasons(equivalence: EquivalenceClass, refused: Refused) -> frozenset[str]:
-    """Return the reasons that distinguish two refusals; for a group the whole message."""
+    """Return the reasons that distinguish two refusals; for a group, the whole message."""
     if equivalence.group is not None:
         return frozenset({refused.message})
     reasons = refused.reasons.items()

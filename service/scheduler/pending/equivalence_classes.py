@@ -1,4 +1,4 @@
-"""Equivalence classes of pending pods: pods that no rule can distinguish, or the members of one group."""
+"""Equivalence classes of pending pods: pods that no rule distinguishes, or a group's members."""
 
 from collections.abc import Collection, Iterable
 from enum import Enum
@@ -16,14 +16,14 @@ Order = tuple[int, str, str, str]
 
 
 Topic = tuple[str, Pair | None]
-"""A plugin that rejected a pod, and a label of pods or nodes that its verdict depends on. None
-instead of the label means that it may depend on any label."""
+"""The plugin that rejected a pod, and a pod or node label on which the verdict depends. None
+instead of the label means that the verdict may depend on any label."""
 ALL: Pair = ("", "")
-"""A topic with this instead of a label has every equivalence class that the plugin rejected."""
+"""Replaces the label in a topic that every equivalence class rejected by the plugin has."""
 
 
 class State(Enum):
-    """What an equivalence class waits for."""
+    """What an equivalence class is waiting for."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -58,25 +58,25 @@ class EquivalenceClass:
     def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
         self.identity = identity
         self.group = group
-        """The group of these pods, which need not be equal: they are tried together."""
+        """The group of these pods, which may differ but are tried together."""
         self.changed = 0
         """The last revision at which the group itself, or one of its members, changed."""
         self.pod = pod
-        """One of the pods, which represents all of them."""
+        """One of the pods, representing all of them."""
         self.state = State.ACTIVE
         self.members: dict[ObjectName, Order] = {}
         self.heap: list[Order] = []
-        """The members in order; some may be deleted or being tried."""
+        """The members in order, possibly including deleted pods and pods being tried."""
         self.refused: Refused | None = None
         self.failures = 0
-        """How often it was refused since a member was placed or the group changed."""
+        """How often the class was refused since a member was placed or the group changed."""
         self.refused_at = self.due = 0.0
-        """When it was last refused, and when its back-off ends."""
+        """When the class was last refused, and when its back-off ends."""
         self.topics: frozenset[Topic] = frozenset()
         self.shown_reasons: frozenset[str] = frozenset()
         """The reasons in the members' conditions."""
         self.new: dict[ObjectName, None] = {}
-        """The members whose conditions state nothing yet."""
+        """The members without a condition so far."""
         self.stale: dict[ObjectName, None] = {}
         """The members whose conditions state outdated reasons, updated at `stale_due` (protocol
         rule P18)."""
@@ -86,7 +86,7 @@ class EquivalenceClass:
 
     @property
     def insufficient(self) -> bool:
-        """Whether it was last refused because no node had enough resources."""
+        """Whether the class was last refused because no node had enough resources."""
         refused = None if self.group is not None else self.refused
         return refused is not None and not resource_filters().isdisjoint(refused.reasons)
 
@@ -97,7 +97,7 @@ class EquivalenceClass:
 
 
 def topics_of(pod: Pod, refused: Refused) -> frozenset[Topic]:
-    """Return the topics under which to find pods like this one for events that may help them."""
+    """Return the topics under which events that may help pods like this one look them up."""
     return frozenset(
         (plugin, pair)
         for plugin, reasons in refused.reasons.items()

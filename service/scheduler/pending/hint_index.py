@@ -9,22 +9,21 @@ from service.scheduler.protocol.pending_attempts import Refused
 
 
 class QueueingHintIndex:
-    """The unschedulable equivalence classes of one queue, by what refused them."""
+    """The unschedulable equivalence classes of one queue, indexed by what refused them."""
 
     def __init__(self) -> None:
         self._by_topic: dict[Topic, dict[EquivalenceClass, None]] = {}
         self._groups: dict[EquivalenceClass, None] = {}
-        """The groups that were refused although they have enough members: any event may help
-        them."""
+        """The groups refused despite having enough members; any event may help them."""
 
     def put(self, equivalence: EquivalenceClass, refused: Refused) -> None:
-        """Index an equivalence class of single pods by what its refusal depends on."""
+        """Index an equivalence class of single pods by the topics of its refusal."""
         equivalence.topics = topics_of(equivalence.pod, refused)
         for topic in equivalence.topics:
             self._by_topic.setdefault(topic, {})[equivalence] = None
 
     def put_group(self, equivalence: EquivalenceClass) -> None:
-        """Index a group under every event, as the hints only know single pods."""
+        """Index a group under every event, because hints only cover single pods."""
         self._groups[equivalence] = None
 
     def drop(self, equivalence: EquivalenceClass) -> None:
@@ -39,7 +38,7 @@ class QueueingHintIndex:
     def concerned(
         self, event: ClusterEvent, everybody: Iterable[EquivalenceClass]
     ) -> list[EquivalenceClass]:
-        """Return the classes that an event may help, and perhaps others, or `everybody` if any may be."""
+        """Return the classes that an event may help, possibly with some others."""
         plugins = plugins_turned_by(event)
         if plugins is None:
             return list(everybody)
@@ -58,7 +57,7 @@ class QueueingHintIndex:
         )
 
     def _asking(self, plugin: str, event: ClusterEvent) -> list[EquivalenceClass]:
-        """Return the equivalence classes that a plugin rejected and that an event may concern."""
+        """Return the equivalence classes rejected by a plugin that an event may concern."""
         pairs = labels_of(plugin, event)
         if pairs is None:
             return list(self._by_topic.get((plugin, ALL), ()))

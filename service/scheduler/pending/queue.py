@@ -1,4 +1,4 @@
-"""The pods that wait for a node: which are tried next, and which get a new condition.
+"""The queue of pods waiting for a node: which to try next, and which conditions to update.
 
     put ──▶ ACTIVE ──take──▶ (being tried) ──placed──▶ gone
               ▲  ▲                 │ refused
@@ -43,7 +43,7 @@ _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0
 """Pods that may have killed a worker are tried this long after a process's first attempts."""
 _LAST = 2**32
-"""Replaces the priority in the order of a pod that is tried last, and alone."""
+"""Replaces the priority in the sort key of a pod that is tried last, and alone."""
 
 
 def _nobody(_pod: PodManifest) -> bool:
@@ -75,10 +75,10 @@ class PendingQueue:
         self._waiting: dict[ObjectName, GroupRef] = {
             key: GroupRef("", group.name) for group in groups for key in group.members
         }
-        """The group of each pod that one request asked to be placed all or none."""
+        """The group of each pod that a request asked to be placed all or none."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
-        """The classes that are tried again at a time: groups, whose message changes then, and pods
-        that wait for the eviction budget."""
+        """The classes to retry at a fixed time: groups, whose message changes then, and pods that
+        wait for the eviction budget."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
@@ -87,7 +87,7 @@ class PendingQueue:
         self._numbers = count()
         self._taken: dict[ObjectName, EquivalenceClass] = {}
         self._seen: list[tuple[int, ClusterEvent]] = []
-        """The events that happened while pods were being tried, with their revisions."""
+        """The events seen while pods were being tried, with their revisions."""
         for pod in pods:
             self._put(pod)
 
@@ -100,16 +100,16 @@ class PendingQueue:
         return key in self._equivalence_of
 
     def equivalences(self) -> Collection[EquivalenceClass]:
-        """Return the equivalence classes of all pods that wait."""
+        """Return the equivalence classes of all waiting pods."""
         return self._equivalences.values()
 
     @property
     def places(self) -> bool:
-        """Whether pending pods are to be placed by this cluster's configuration."""
+        """Whether the cluster's configuration has pending pods placed."""
         return self._config.place_pending_pods
 
     def counts(self) -> dict[str, int]:
-        """Count the pods by what they wait for, as kube-scheduler's `scheduler_pending_pods` does."""
+        """Count the pods by state, like kube-scheduler's `scheduler_pending_pods`."""
         totals: Counter[State] = Counter()
         for equivalence in self._equivalences.values():
             totals[equivalence.state] += len(equivalence.members)
@@ -117,7 +117,7 @@ class PendingQueue:
         return {state.value: totals[state] for state in names}
 
     def has_work(self, now: float) -> bool:
-        """Return whether it is worth calling `take`, which may still find nothing to do."""
+        """Return whether calling `take` is worthwhile; it may still find nothing to do."""
         if not self._equivalence_of or not self.places:
             return False
         if self._active or self._backoff.has_work(now):
@@ -129,7 +129,7 @@ class PendingQueue:
     # Changes
 
     def observe(self, entries: Sequence[Entry]) -> None:
-        """Follow changes that are in the log."""
+        """Process changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
             if entry.kind == "Pod":
@@ -150,7 +150,7 @@ class PendingQueue:
             self._wake_by(event)
 
     def _see(self, revision: int, event: ClusterEvent) -> None:
-        """Remember an event while pods are being tried; if there are too many, keep only EVERYTHING."""
+        """Remember an event while pods are being tried, collapsing too many into EVERYTHING."""
         self._seen.append((revision, event))
         if len(self._seen) > _SEEN_MAX:
             self._seen = [(revision, EVERYTHING)]
@@ -160,7 +160,7 @@ class PendingQueue:
         if not self._equivalences:
             pod = after.pod if isinstance(after, PodManifest) else None
             if pod is None or pod.node_name is not None or not pod.wants_node:
-                return  # No pod waits, so none can be helped.
+                return  # No pod is waiting, so the event can help none.
         before = entry.before.manifest if entry.before else None
         self._follow_pod(entry, after)
         old, new = self._membership(before), self._membership(after)
@@ -169,7 +169,7 @@ class PendingQueue:
                 self._change(group, entry.revision)
 
     def _membership(self, manifest: object) -> tuple[GroupRef, object] | None:
-        """Return a pod's group and the facts about it that matter to other members, or None."""
+        """Return a pod's group and the facts that matter to other members, or None."""
         if not isinstance(manifest, PodManifest):
             return None
         group, pod = self._group_of(manifest), manifest.pod
@@ -182,13 +182,13 @@ class PendingQueue:
         return group_of(manifest) or self._waiting.get((manifest.namespace, manifest.name))
 
     def _change(self, group: GroupRef, revision: int) -> None:
-        """Schedule a changed group to be tried at once."""
+        """Schedule an immediate try of a changed group."""
         equivalence = self._equivalences.get(group)
         if equivalence is not None:
             self._change_equivalence(equivalence, revision)
 
     def _change_workload(self, entry: Entry) -> None:
-        """Schedule all groups of a changed Workload to be tried at once."""
+        """Schedule an immediate try of all groups of a changed Workload."""
         groups = [
             equivalence.group
             for equivalence in self._equivalences.values()
@@ -200,13 +200,13 @@ class PendingQueue:
 
     def _change_equivalence(self, equivalence: EquivalenceClass, revision: int) -> None:
         equivalence.changed, equivalence.failures = revision, 0
-        # The next attempt determines the reasons for the conditions.
+        # The next attempt sets the reasons in the conditions.
         self._updates.drop(equivalence)
         if equivalence.state in (State.UNSCHEDULABLE, State.BACKOFF):
             self._activate(equivalence)
 
     def _regroup(self, entry: Entry) -> None:
-        """Follow the change of a waiting group: other pods wait for each other now."""
+        """Process the change of a waiting group, whose members now wait for each other."""
         before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
         keys: dict[ObjectName, None] = {}
@@ -229,12 +229,12 @@ class PendingQueue:
             return
         equivalence = self._equivalence_of.get(entry.key)
         if equivalence is not None and after is not None:
-            # A pod like these was placed, so they may fit, too.
+            # A pod like these was placed, so the others may fit, too.
             equivalence.failures, equivalence.refused = 0, None
         self._remove(entry.key)
 
     def _configure(self, entry: Entry) -> None:
-        """Sort all pods again, as priorities and known schedulers may have changed."""
+        """Sort all pods again, since priorities and known schedulers may have changed."""
         config = getattr(entry.after and entry.after.manifest, "config", None) or ClusterConfig()
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
@@ -250,12 +250,12 @@ class PendingQueue:
         self.sort_anew()  # The known schedulers determine which pods wait with a group.
 
     def sort_anew(self) -> None:
-        """Sort all pods into their classes, and the classes in order, again."""
+        """Sort all pods into their classes, and the classes into order, again."""
         for manifest in list(self._pods.values()):
             self._put(manifest)
 
     def retry_all(self) -> None:
-        """Schedule every pod to be tried again, at once."""
+        """Schedule an immediate retry of every pod."""
         for equivalence in self._equivalences.values():
             equivalence.failures = 0
             self._sort_in(equivalence)
@@ -276,7 +276,7 @@ class PendingQueue:
         identity: object = group or (
             pod.namespace,
             manifest.template.spec_json,
-            # Rules of the pod outside its spec.
+            # The pod's rules outside its spec.
             annotation_of(pod.spec),
             frozenset(pod.labels.items()),
             pod.required_node_name,
@@ -332,7 +332,7 @@ class PendingQueue:
         return self._config.priority_of(pod.spec.priority_class_name) or 0
 
     def _sort_in(self, equivalence: EquivalenceClass) -> None:
-        """Put an equivalence class where it belongs, whatever was decided about it before."""
+        """Move an equivalence class to its proper state, ignoring earlier decisions."""
         self._forget(equivalence)
         if equivalence.group is not None:
             equivalence.state = State.ACTIVE
@@ -349,9 +349,9 @@ class PendingQueue:
     # Attempts
 
     def take(self, count_max: int, now: float) -> Attempts:
-        """Return the pods to try next, and condition updates: at most `count_max` in total.
+        """Return the next pods to try and conditions to update, at most `count_max` in total.
 
-        They are not returned again until `conclude` is called.
+        The pods are not returned again until `conclude` is called.
         """
         assert not self._taken
         for equivalence in self._backoff.take(now):
@@ -379,7 +379,7 @@ class PendingQueue:
     def conclude(
         self, attempts: Attempts, refusals: Mapping[ObjectName, Refused], now: float
     ) -> None:
-        """Record the results of attempts, after their changes were observed.
+        """Record the results of attempts, after observing the changes that the attempts made.
 
         Pods that are neither refused nor gone are tried again.
         """
@@ -407,7 +407,7 @@ class PendingQueue:
         self._seen.clear()
 
     def give_back(self, attempts: Attempts, now: float) -> None:
-        """Return attempts that could not be made, to be made again."""
+        """Put back attempts that could not be made, to be retried."""
         self.conclude(attempts, {}, now)
         for update in attempts.condition_updates:
             equivalence = self._equivalence_of.get(update.key)
@@ -416,14 +416,14 @@ class PendingQueue:
                 self._updates.put(equivalence)
 
     def _may_be_next(self, order: Order, before: Sequence[Order], now: float) -> bool:
-        """Return whether a pod may be tried after others, as far as it may kill a worker."""
+        """Return whether a pod may be tried after others, given that it might kill a worker."""
         if order[0] != _LAST:
             return True
         assert self._suspects_from is not None
         return not before and now >= self._suspects_from
 
     def _pop(self, before: Sequence[Order], now: float) -> Order | None:
-        """Return the first pod of all that may be tried, or None.
+        """Return the first pod that may be tried now, or None.
 
         If an equivalence class was refused before, one of its pods has to succeed before others
         follow:
@@ -444,7 +444,7 @@ class PendingQueue:
         return None
 
     def _next(self, before: Sequence[Order], now: float) -> Order | None:
-        """Return the next pod to try, which is due or among the first in back-off, or None."""
+        """Return the next pod to try, either due or among the first in back-off, or None."""
         while early := self._backoff.take_early(self._active[0][0] if self._active else None):
             self._activate(early)
         return self._pop(before, now)
@@ -494,7 +494,7 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        """Record the refusal of a group, which any event may help unless members are missing."""
+        """Record a group's refusal; any event may help it unless members are missing."""
         if refused.reasons.keys() == {MEMBERS}:
             equivalence.failures = 0  # Members are missing, so no nodes were searched.
         else:
@@ -520,9 +520,9 @@ class PendingQueue:
                 self._wake(equivalence)
 
     def _wake(self, equivalence: EquivalenceClass) -> None:
-        """Schedule an unschedulable equivalence class to be tried again when its back-off is over.
+        """Schedule an unschedulable equivalence class for a retry when its back-off is over.
 
-        The class that starves does not wait for that: it gets every chance first.
+        The starving class does not wait for its back-off.
         """
         at_once = equivalence.failures <= 1 and not equivalence.is_costly
         if at_once or self._starvation.is_chosen(equivalence):
@@ -537,7 +537,7 @@ class PendingQueue:
         self._enter(equivalence)
 
     def _forget(self, equivalence: EquivalenceClass) -> None:
-        """Drop all that is remembered of decisions on an equivalence class."""
+        """Drop everything recorded about past decisions for an equivalence class."""
         self._index.drop(equivalence)
         self._updates.drop(equivalence)
         self._starvation.forget(equivalence)

@@ -1,12 +1,13 @@
-"""Which changes can help a waiting pod: the queueing hints of kube-scheduler.
+"""Which changes can help a waiting pod: kube-scheduler's queueing hints.
 
 A refusal names, for every node, the first plugin that rejects the pod there. A node can become
 feasible only through a change that alters one of these verdicts, so the pod is tried again after
-such changes and after no others. A hint that is not sure says yes: a needless attempt costs little,
-but a missed one would leave a pod waiting.
+such changes and after no others. When in doubt, a hint says yes, since a needless attempt costs
+little, but a missed one would leave a pod waiting.
 
-Each plugin's part is in its module (`service.engine.framework.plugin`); here changes become events.
-Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulableAfter…`, v1.35.
+Each plugin has its hints in its own module (`service.engine.framework.plugin`); this module turns
+changes into events. Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and
+`isSchedulableAfter…`, v1.35.
 """
 
 from collections.abc import Collection, Mapping
@@ -37,7 +38,7 @@ from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, W
 ADMISSION = "Admission"
 """Replaces the plugin if the pod itself is refused, regardless of room on nodes."""
 MEMBERS = "Members"
-"""Replaces the plugin if the pod's group has too few members: only more members help then."""
+"""Replaces the plugin if the pod's group has too few members, so only more members help."""
 NO_NODES = ""
 """Replaces the plugin if the cluster has no nodes."""
 
@@ -90,19 +91,19 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
         case MoveReservation():
             return _room_open(before, after)
         case NodeState():
-            return []  # The node's own change has everything that matters to pods.
+            return []  # The node's own change carries everything that matters to pods.
         case _:
             return [EVERYTHING if entry.kind == "Cluster" else ClusterEvent(Change.ADMISSION)]
 
 
 def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-    """Return labels of which any event that affects `plugin`'s verdict has one, or None for any."""
+    """Return labels of which every event affecting `plugin`'s verdict has one, or None for any."""
     known = known_plugins().get(plugin)
     return None if known is None else known.topics(pod, reasons)
 
 
 def labels_of(plugin: str, event: ClusterEvent) -> frozenset[Pair] | None:
-    """Return the labels that an event concerns, for `plugin`, or None if it may concern any pod."""
+    """Return the labels that an event concerns for `plugin`, or None for any pod."""
     known = known_plugins().get(plugin)
     return None if known is None else known.labels_of(event)
 
@@ -117,7 +118,7 @@ def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) 
 
 
 def _counting(manifest: object) -> Pod | None:
-    """Return the pod if it is on a node and has not ended, as only then other pods' rules count it."""
+    """Return the pod if other pods' rules count it (it has a node and has not ended), or None."""
     if not isinstance(manifest, PodManifest):
         return None
     pod = manifest.pod
@@ -125,7 +126,7 @@ def _counting(manifest: object) -> Pod | None:
 
 
 def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event that a pod's reserved room was freed: for others it is as if the pod left."""
+    """Return the event for room given up by a pod, or no event."""
     if not isinstance(before, PodManifest) or not _reserves(before.pod):
         return []
     old, new = before.pod, after.pod if isinstance(after, PodManifest) else None
@@ -136,7 +137,7 @@ def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
 
 
 def _room_open(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event that a move's reserved room was freed."""
+    """Return the event for freed reserved room of a move."""
     if not isinstance(before, MoveReservation) or before.came_to:
         return []
     if isinstance(after, MoveReservation) and not after.came_to:

@@ -6,7 +6,7 @@ from service.scheduler.pending.equivalence_classes import EquivalenceClass, Orde
 
 
 class Starvation:
-    """The equivalence classes of one queue that starve, and the one that skips its back-off."""
+    """The starving equivalence classes of one queue, and the one that skips its back-off."""
 
     def __init__(self, failures_max: int) -> None:
         self._failures_max = failures_max
@@ -19,17 +19,17 @@ class Starvation:
             self._starved[equivalence] = None
 
     def forget(self, equivalence: EquivalenceClass) -> None:
-        """Drop all that is remembered of an equivalence class."""
+        """Drop everything recorded about an equivalence class."""
         self._starved.pop(equivalence, None)
         if self.is_chosen(equivalence):
             self._chosen = None
 
     def is_chosen(self, equivalence: EquivalenceClass) -> bool:
-        """Return whether this is the class that gets every chance first."""
+        """Return whether this is the starving class that is tried before all others."""
         return equivalence is self._chosen
 
     def choose(self, head_of: Callable[[EquivalenceClass], Order | None]) -> Order | None:
-        """Choose the class whose first pod precedes all others; return this pod, or None if none starves."""
+        """Choose the class whose first pod precedes all others; return the pod, or None."""
         self._starved = dict.fromkeys(filter(self._starves, self._starved))
         heads = {
             head: equivalence

@@ -1,4 +1,4 @@
-"""Makes large plans on replicas of their own, so that placements do not wait for them."""
+"""Makes large plans on separate replicas, so that placements need not wait."""
 
 from service.scheduler.planner.planner import Planners
 

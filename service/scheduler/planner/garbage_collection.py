@@ -1,8 +1,8 @@
-"""Keeps Python's garbage collector from scanning whole clusters because of plans.
+"""Keeps Python's garbage collector from scanning whole clusters during plans.
 
-A plan makes hundreds of thousands of objects, none of which outlives it. The collector would take
-them for long-lived ones, and then scan every object of the process: at 50,000 pods that takes a
-third of a second, in which nothing else runs.
+A plan makes hundreds of thousands of short-lived objects. The collector would treat them as
+long-lived and scan every object of the process, which takes a third of a second at 50,000 pods and
+stops everything else.
 """
 
 import gc
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _plans = 0
-"""How many plans are being made in this process now."""
+"""The number of plans currently being made in this process."""
 
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Disable the collector while a plan is made; memory without cycles is freed all the same."""
+    """Disable the collector during a plan; acyclic objects are still freed."""
     global _plans  # noqa: PLW0603 - the collector is one for the whole process
     _plans += 1
     gc.disable()

@@ -1,4 +1,4 @@
-"""Finds the state of a cluster at an earlier revision, for the explanation of one pod."""
+"""Reconstructs a cluster's state at an earlier revision, to explain one pod."""
 
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
@@ -22,8 +22,8 @@ _NOT_READ = (EvictionState.kind, NodeState.kind)
 class PastExplanation:
     """The explanation of one pod as of `revision`.
 
-    If that revision belongs to the commit that bound the pod, the cluster is that just before the
-    binding: the pods placed earlier in the same commit are there, later ones are not.
+    If that revision belongs to the commit that bound the pod, the state is that just before the
+    binding: it includes the pods placed earlier in the same commit, but no later ones.
     """
 
     def __init__(self, store: Store, limits: Limits, cluster_id: int, intent: ExplainPod) -> None:
@@ -36,10 +36,10 @@ class PastExplanation:
         self._revision = 0
 
     async def find(self, revision: int) -> None:
-        """Find the pod as it was at a revision.
+        """Find the pod at a revision.
 
         Raises:
-            NotFound: it did not exist.
+            NotFound: the pod did not exist.
             Compacted: the log does not reach back that far.
         """
         of, limits, store = self.intent, self._limits, self._store
@@ -59,11 +59,11 @@ class PastExplanation:
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
 
     async def states(self) -> AsyncIterator[list[PastObject]]:
-        """Yield the objects that have changed since, in portions, while the replica is at the head.
+        """Yield the objects changed since, in portions, while the replica is at the head.
 
         Raises:
             Compacted: the log no longer has their earlier states.
-            InvalidManifest: there are too many.
+            InvalidManifest: too many objects have changed.
         """
         changes = await self._changes()
         states = sorted(changes.states, key=lambda state: (state.kind != CLUSTER_KIND, state[:3]))

@@ -1,4 +1,4 @@
-"""Explains a pod on its cluster at an earlier revision, and restores the replica afterwards."""
+"""Explains a pod on an earlier state of its cluster, and restores the replica afterwards."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from service.scheduler.replica.stored_kinds import ConfigManifest, read_row
 
 
 class PastObject(NamedTuple):
-    """An object that has changed since; its row is None if it did not exist."""
+    """An object that has changed since the revision; `row` is None if the object did not exist."""
 
     state: PastState
     row: ObjectRow | None
@@ -37,7 +37,7 @@ def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
 
 
 def explain_then(fork: Fork, pod: ObjectRow | None, intent: ExplainPod) -> Steps[ExplanationAnswer]:
-    """Explain a pod, as it was, on the fork as it is now."""
+    """Explain a pod in its earlier form, on the fork in its current state."""
     if pod is not None:
         fork.put(read_row(pod, fork.context.templates))
     yield from fork.pause()

@@ -1,4 +1,4 @@
-"""Makes plans for all clusters of a process: small ones among placements, all others beside them.
+"""Makes plans for all clusters of a process: small ones among placements, others in parallel.
 
 Planning takes turns with everything else that the event loop does, in slices of three milliseconds
 with a pause after each, so a placement waits for one or two such slices. See
@@ -53,13 +53,13 @@ from service.scheduler.replica.replica import Replica
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.001
-"""The pause after each slice: the server's other threads get the interpreter at once then, not only
-after the five milliseconds after which Python takes it from a running thread. The event loop counts
-in milliseconds, and treats half of one as none."""
+"""The pause after each slice, which gives the server's other threads the interpreter at once;
+otherwise Python would switch only after five milliseconds. The event loop counts in milliseconds
+and treats half of one as none."""
 
 
 class Planner:
-    """Makes the plans of one cluster, one after the other."""
+    """Makes the plans of one cluster, one at a time."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Planner:
     ) -> None:
         self._expressions = expressions
         self.replica = PlanningReplica(templates, limits.plan_fork_behind_max)
-        """The replica that the plans are made on."""
+        """The replica on which plans are made."""
         self.last_used = clock.monotonic()
         self._clock = clock
         self._ids = ids
@@ -82,7 +82,7 @@ class Planner:
         self._stopping = False
 
     def stop(self) -> None:
-        """End the plan that is being made, as if its time were up, and refuse all others."""
+        """End the plan in progress as if its time were up, and refuse all others."""
         self._stopping = True
 
     async def plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
@@ -103,7 +103,7 @@ class Planner:
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
-            NotFound, Denied: the pod, or its profile, does not exist.
+            NotFound, Denied: the pod or its profile does not exist.
         """
         bounds = PlanBounds(seconds=self._limits.repair_seconds_max)
 
@@ -117,7 +117,7 @@ class Planner:
 
         Raises:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
-            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            InvalidManifest, PodDiffers: the pods cannot be placed as sent.
         """
 
         def decide(replica: Replica) -> Steps[CapacityAnswer]:
@@ -175,7 +175,7 @@ class Planner:
 
     @asynccontextmanager
     async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
-        """Wait for the turn of one plan; yield the replica at the committed state, to be left unchanged."""
+        """Wait for one plan's turn, and yield the replica at the committed state."""
         if self._waiting >= self._limits.plans_waiting_max:
             raise Overloaded("Too many plans of this cluster are waiting.")
         self._waiting += 1
@@ -186,7 +186,7 @@ class Planner:
                     try:
                         yield replica
                     finally:
-                        # A decision that failed or was cancelled half-way leaves its changes behind.
+                        # A decision that failed or was canceled halfway leaves its changes behind.
                         if replica.revision != replica.committed_revision:
                             self.replica.drop()
                         else:
@@ -212,7 +212,7 @@ class Planner:
         return replica
 
     def _bounds(self, intent: MakePlan) -> PlanBounds:
-        """Return the bounds of a plan; a search for repairs has its own default time."""
+        """Return the bounds of a plan; searches for repairs have their own default time limit."""
         if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
             return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
         return intent.bounds
@@ -244,7 +244,7 @@ class Planner:
         decide: Callable[[Replica], Steps[T]],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Decide in a turn of its own, and leave the replica as it was."""
+        """Decide in a separate turn, restoring the replica afterwards."""
 
         async def attempt() -> T:
             async with self._in_turn(loop) as replica:
@@ -263,11 +263,11 @@ class Planner:
         steps: Steps[T],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Decide once.
+        """Run a decision once.
 
         Raises:
-            Unanswered: it has to be decided again when its questions are answered.
-            Overloaded: it is no longer wanted.
+            Unanswered: the decision has to be repeated once its questions are answered.
+            Overloaded: the decision is no longer wanted.
         """
         replica.questions.begin(are_deferred=self._expressions is not None)
         try:
@@ -278,7 +278,7 @@ class Planner:
     async def _until_answered(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeat an attempt until all its expressions are evaluated.
 
-        Other plans have their turns meanwhile.
+        Other plans take their turns in between.
         """
         end = self._clock.monotonic() + self._limits.request_seconds_max
         while True:
@@ -294,7 +294,7 @@ class Planner:
         steps: Generator[None, None, T],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Run all steps in slices, between which everything else gets its turn.
+        """Run all steps in slices, with time for all other tasks in between.
 
         Raises:
             Overloaded: the steps are no longer wanted; their changes still have to be undone.
@@ -315,7 +315,7 @@ class Planner:
                 raise Overloaded(TIME_IS_UP)
 
     async def _give_way(self, loop: ClusterLoop) -> None:
-        """Let the loop's present requests be answered first, but not forever."""
+        """Let the loop's present requests be answered first, within a time limit."""
         end = self._clock.monotonic() + self._limits.plan_patience_seconds
         while not loop.idle and self._clock.monotonic() < end:
             await self._clock.sleep(_PAUSE_SECONDS)
@@ -324,9 +324,9 @@ class Planner:
 class Planners:
     """The planners of all clusters of this process, for callers.
 
-    They answer requests that change nothing, and that placements must not wait for. An empty plan,
-    decided among placements, brings a cluster's replica to the head; then the work is done on a
-    second replica.
+    The planners answer read-only requests that must not delay placements. An empty plan, decided
+    among placements, brings a cluster's replica to the head; the work is then done on a second
+    replica.
     """
 
     def __init__(  # noqa: PLR0913 - all that they need of the world, by name
@@ -342,7 +342,7 @@ class Planners:
         keep: Callable[[asyncio.Task[Any]], None],
         expressions: ExpressionEvaluator | None = None,
     ) -> None:
-        """Create planners; `submit` decides an intent among placements, and `keep` holds a task to its end."""
+        """Create planners; `submit` decides an intent, and `keep` holds a task to its end."""
         self._store = store
         self._expressions = expressions
         self._submit = submit
@@ -387,7 +387,7 @@ class Planners:
 
         Raises:
             NotFound: the cluster does not exist.
-            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            InvalidManifest, PodDiffers: the pods cannot be placed as sent.
             Overloaded: too many plans of this cluster are waiting.
         """
         return await self._beside_placements(
@@ -395,7 +395,7 @@ class Planners:
         )
 
     async def try_out(self, cluster: str, intent: PlacePods, deadline: float) -> PlacementAnswer:
-        """Decide a dry run that takes long, while placements are decided.
+        """Decide a long dry run in parallel with placements.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -410,7 +410,7 @@ class Planners:
     async def explain_past(
         self, cluster: str, intent: ExplainPod, revision: int
     ) -> ExplanationAnswer:
-        """Explain a pod as of an earlier revision.
+        """Explain a pod at an earlier revision.
 
         Raises:
             NotFound: the cluster does not exist, or the pod did not.
@@ -430,12 +430,13 @@ class Planners:
     async def _beside_placements(
         self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
     ) -> T:
-        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
+        """Work on the second replica, after bringing the first to the head by an empty plan."""
         await self._submit(cluster, MakePlan())
         loop = await self._loop_of(cluster)
         task = asyncio.create_task(work(self.of(loop.cluster_id), loop))
         self._keep(task)
-        # Work of a cancelled caller ends in order, or its replica would have to be dropped.
+        # Work of a canceled caller still ends cleanly; otherwise its replica would have to be
+        # dropped.
         return await asyncio.shield(task)
 
     def of(self, cluster_id: int) -> Planner:
@@ -452,12 +453,12 @@ class Planners:
         self._by_cluster.pop(cluster_id, None)
 
     def stop(self) -> None:
-        """Have all plans end soon."""
+        """End all plans soon."""
         for planner in self._by_cluster.values():
             planner.stop()
 
     def tick(self) -> None:
-        """Drop replicas that no plan has used lately, and those over the limit."""
+        """Drop replicas unused for long, and those over the limit."""
         planners = [planner for planner in self._by_cluster.values() if planner.replica.is_loaded]
         planners.sort(key=lambda planner: planner.last_used, reverse=True)
         unused = self._clock.monotonic() - self._limits.plan_fork_idle_seconds

@@ -1,7 +1,7 @@
-"""A second replica of one cluster, on which plans are made beside placements.
+"""A second replica of a cluster, for making plans in parallel with placements.
 
-It is built from the objects that the first replica has in memory, so that manifests are held once,
-and then follows the changes that the first one has committed. Only one thread changes either.
+It is built from the first replica's objects in memory, so manifests are held only once, and then
+follows the first replica's committed changes. A single thread changes both replicas.
 """
 
 from collections.abc import Generator, Sequence
@@ -14,36 +14,36 @@ _STEP_ENTRIES = 20
 
 
 class PlanningReplica:
-    """Follows a replica for plans; it costs nothing until the first plan asks for it."""
+    """Follows another replica for plans, at no cost before the first plan."""
 
     def __init__(self, templates: TemplateCache, behind_max: int) -> None:
         self._templates = templates
         self._behind_max = behind_max
         self.wants_new_pods = False
         self._source: Replica | None = None
-        """The replica that it follows, or None."""
+        """The replica being followed, or None."""
         self._replica: Replica | None = None
         self._behind: list[Entry] = []
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it holds a second replica."""
+        """Return whether the second replica exists."""
         return self._source is not None
 
     def drop(self) -> None:
-        """Drop it; the next plan creates a new one."""
+        """Drop the second replica; the next plan creates a new one."""
         self._source = self._replica = None
         self.wants_new_pods, self._behind = False, []
 
     # Changes of the first replica
 
     def on_loaded(self, replica: Replica) -> None:
-        """Drop this replica if the first one was reloaded, as it copies another one."""
+        """Drop the second replica because the first was reloaded."""
         if replica is not self._source:
             self.drop()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Record changes that it has to follow before the next plan."""
+        """Record committed changes, which the second replica applies before the next plan."""
         if self._source is None:
             return
         self._behind += entries
@@ -51,9 +51,9 @@ class PlanningReplica:
             self.drop()
 
     def catching_up(self, source: Replica) -> Generator[None, None, Replica | None]:
-        """Bring it to the committed state of the first replica, step by step, creating it if need be.
+        """Bring the replica to the first one's committed state, creating it if need be.
 
-        Returns None if it was dropped meanwhile.
+        Returns None if the replica was dropped in the meantime.
         """
         if self._source is not source:
             self.drop()

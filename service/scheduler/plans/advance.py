@@ -1,9 +1,9 @@
 """Advances each stored plan by one step, on the current state.
 
-Nothing that was planned before is remembered: each step plans the next wave anew, and takes it. So
-all changes in between are taken into account, and a server that continues another one's plans needs
-nothing but the plans. The replacements of pods that were evicted but still occupy their nodes keep
-their room in the calculation.
+No earlier planning is stored: each step plans the next wave from the current state and carries it
+out. So every change in between is taken into account, and a server can continue another server's
+plans from the stored plans alone. Room for the replacements of evicted pods that still occupy their
+nodes stays reserved.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import FoundMoves, PlansAnswer, Search
 
 WAITING_SHOWN_MAX = 20
-"""The number of waiting pods that the status of a plan shows."""
+"""How many waiting pods a plan's status shows."""
 _ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax", "EvictionsMax", "Protected")
 
 
@@ -99,7 +99,7 @@ class _Advance:
         self.due: datetime | None = None
 
     def cordon(self, body: PlanBody) -> None:
-        """Cordon the nodes of a plan, even if they have been uncordoned since."""
+        """Cordon a plan's nodes, even if they were uncordoned since."""
         if not _is_running(body):
             return
         for name in body.spec.goal.node_names:
@@ -168,11 +168,11 @@ class _Advance:
     def _rolled(
         self, name: str, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
-        """Take the next wave of a rollout, if it is due."""
+        """Take the next wave of a rollout, if due."""
         running, kept_goal = _is_running(body), body.spec.goal
         try:
             goal = replace_of(kept_goal, self._context.templates)
-        except InvalidManifest as error:  # a limit was lowered, or another version wrote it
+        except InvalidManifest as error:  # a limit was lowered, or another version wrote the plan
             return replace(status, waiting_pods=(_unreadable(error),))
         if not running:
             wave = yield from observe_only(self._context, goal)
@@ -196,7 +196,7 @@ class _Advance:
         )
 
     def drop_reservations(self, plans: Sequence[DeclaredManifest]) -> None:
-        """Drop reservations of moves whose plans were deleted or have ended."""
+        """Drop move reservations of plans that were deleted or have ended."""
         active = {(plan.name, plan.uid) for plan in plans if is_active(plan)}
         for reservation in reservations_in(self._replica):
             if (reservation.plan, reservation.plan_uid) not in active:
@@ -222,7 +222,7 @@ class _Advance:
         return ended(status, "Succeeded", at) if step.is_done else status
 
     def _timed(self, status: PlanProgress, goal: KeptGoal) -> PlanProgress:
-        """Record that a plan is overdue, or schedule the next look for when it would be."""
+        """Mark a plan as overdue, or schedule the next look for its deadline."""
         if status.reason is not None:
             return status
         end = deadline_of(status, goal)
@@ -233,7 +233,7 @@ class _Advance:
         return replace(status, reason=EXCEEDED)
 
     def _evict_replaced(self, plan: str, manifest: PodManifest) -> None:
-        """Evict an old pod; delete one without a node at once."""
+        """Evict an old pod, or delete it at once if it has no node."""
         self.evicted += 1
         if manifest.pod.node_name is None:
             self._replica.delete(manifest.kind, manifest.namespace, manifest.name)
@@ -246,7 +246,7 @@ class _Advance:
     def _next_wave(
         self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
-        """Return the pods that can leave now, and why the others cannot; the fork is restored."""
+        """Return the pods that can leave now, and why the others cannot; restore the fork."""
         fork = Fork(self._context.speculative())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
@@ -263,7 +263,7 @@ class _Advance:
         ]
 
     def _limited(self, body: PlanBody) -> MoveLimits:
-        """Return how many pods a drain may evict now, and which are protected."""
+        """Return how many pods a drain may evict now, and which ones are protected."""
         room, protect = self._most - self.evicted, body.spec.bounds.protect
         most = evictions_left(body)
         if most is not None and most < room:
@@ -313,7 +313,7 @@ def _is_running(body: PlanBody) -> bool:
 def _waiting_pods(
     blocked: Sequence[tuple[PodManifest, Blocked]], before: Sequence[WaitingPod]
 ) -> tuple[WaitingPod, ...]:
-    """Return the first waiting pods; keep messages that differ only in numbers of nodes."""
+    """Return the first waiting pods, keeping messages that differ only in node counts."""
     known = {(waiting.namespace, waiting.name): waiting for waiting in before}
     waiting_pods = []
     for pod, why in sorted(blocked, key=lambda entry: (entry[0].namespace, entry[0].name)):

@@ -1,8 +1,7 @@
-"""Which required rules of pods that stay break while other pods move.
+"""Which required rules of staying pods break when other pods move.
 
-Filters ensure that an arriving pod obeys its own rules, and the anti-affinity of others. But a pod
-that leaves may be the one that another pod's affinity needs, or may leave the pods of a topology
-spread constraint unevenly spread.
+Filters ensure that an arriving pod obeys its own rules, and the anti-affinity of others. But a
+leaving pod may be needed by another pod's affinity, or may unbalance a topology spread constraint.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,16 +20,16 @@ Broken = tuple[ObjectName, str]
 
 
 class BrokenRules:
-    """The rules that are broken on a fork, and those that moves break."""
+    """The rules broken on a fork, and those broken by moves."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: set[Broken] = set()
         self.observed = False
-        """Whether the rules broken before are known; that is seldom needed."""
+        """Whether the previously broken rules are known; they are seldom needed."""
 
     def observe(self) -> Steps[None]:
-        """Record which rules are already broken; those do not keep a pod from leaving."""
+        """Record the rules already broken, which do not keep pods from leaving."""
         self.observed = True
         violations = yield from self._violations(
             filter(_may_need_others, self._cluster.placed_classes())
@@ -38,7 +37,7 @@ class BrokenRules:
         self._known = {_broken(violation) for violation in violations}
 
     def newly_broken(self, moved: Collection[PodClass]) -> Steps[list[Violation]]:
-        """Return the violations that moves of pods of some classes have added, or may have."""
+        """Return the violations that moving pods of these classes added, or may have added."""
         needs = AffectedPods(moved)
         concerned = []
         for index, pod_class in enumerate(self._cluster.placed_classes()):
@@ -60,7 +59,7 @@ class BrokenRules:
 
 
 class AffectedPods:
-    """Finds pods whose affinity or spread counts pods of some classes."""
+    """Finds pods whose affinity or spread constraints count pods of certain classes."""
 
     def __init__(self, counted: Collection[PodClass]) -> None:
         self._matchers: set[MatcherEntry] = {

@@ -19,7 +19,7 @@ def find_capacity(context: DecisionContext, intent: FindCapacity) -> Decision[Ca
     """Count the pods that get nodes before one is refused, and restore the replica.
 
     Raises:
-        InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+        InvalidManifest, PodDiffers: the pods cannot be placed as sent.
     """
     fork = Fork(context)
     try:

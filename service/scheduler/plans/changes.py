@@ -1,4 +1,4 @@
-"""Makes the changes of a plan to its fork."""
+"""Applies a plan's changes to its fork."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,26 +44,26 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class DisplacedPod(msgspec.Struct, frozen=True):
-    """A waiting pod that has lost its node."""
+    """A waiting pod that lost its node."""
 
     name: ObjectName
     node_name: str
-    """The node that it was on."""
+    """The node that the pod was on."""
 
 
 class ForkEditor(msgspec.Struct):
-    """Makes the changes of one plan to its fork."""
+    """Applies one plan's changes to its fork."""
 
     fork: Fork
     caller: Caller
     displaced: list[DisplacedPod] = msgspec.field(default_factory=list)
-    """The pods that the changes have displaced, in the order in which nodes were removed."""
+    """The displaced pods, in the order in which their nodes were removed."""
 
     def make(self, changes: tuple[PlanChange, ...]) -> Steps[list[int]]:
-        """Make all changes in their order, and return how many objects each of them affects.
+        """Apply all changes in order, and return how many objects each one affects.
 
         Raises:
-            InvalidManifest, NotFound, Forbidden: a change cannot be made, or not by this caller.
+            InvalidManifest, NotFound, Forbidden: a change is impossible or not allowed.
         """
         counts = []
         for index, change in enumerate(changes):
@@ -87,7 +87,7 @@ def _remove_nodes(editor: ForkEditor, change: RemoveNodes) -> Steps[int]:
 
 
 def _displace(editor: ForkEditor, node_name: str) -> None:
-    """Displace the pods of a node to be removed; delete those that name it, like daemons."""
+    """Displace a removed node's pods, deleting those bound to the node by name, such as daemons."""
     replica = editor.fork.replica
     slot = replica.cluster.nodes.slots[node_name]
     for pod in [pod for pod, _ in replica.cluster.placed_on(slot)]:
@@ -101,7 +101,7 @@ def _displace(editor: ForkEditor, node_name: str) -> None:
 
 
 def without_node(manifest: PodManifest) -> PodManifest:
-    """Return a pod as waiting for a node, without its status, which says that it is scheduled."""
+    """Return a copy of a pod as if it were pending: without a node or a status."""
     pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
     return replace(manifest, pod=pod, status=None)
 
@@ -218,4 +218,4 @@ _MAKE: Mapping[type[PlanChange], Callable[[ForkEditor, Any], Steps[int]]] = {
     SetConfig: _set_config,
     SetNamespaceLabels: _set_namespace_labels,
 }
-"""The function that makes each kind of change, and returns how many objects it affects."""
+"""The function that applies each kind of change and returns how many objects it affects."""

@@ -1,8 +1,8 @@
 """Makes a plan and carries it out in one decision, and so in one commit.
 
-Like every decision, it rests on exactly the state that it extends. So nothing has to be checked
-again between planning and execution, and after a lost race the plan is made anew. A plan that its
-caller has seen before is carried out only if it is still the same.
+Like every decision, the plan rests on exactly the state that it extends. So planning and execution
+need no checks in between, and after a lost race the plan is made again. A plan that its caller has
+already seen is carried out only if it is unchanged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,9 +40,9 @@ def commit_plan(context: DecisionContext, intent: CommitPlan) -> Decision[Planne
     """Make a plan, and carry out all of it if it reaches its goal.
 
     Raises:
-        InvalidManifest: Moorage cannot carry out such a plan itself, or not in one commit.
+        InvalidManifest: Moorage cannot carry out such a plan, or not in one commit.
         Conflict: the plan is not the expected one.
-        Forbidden: the caller may not do what it contains.
+        Forbidden: the caller may not carry out its steps.
         NotFound, PodDiffers: for the same reasons as in `make_plan`.
     """
     plan = intent.plan
@@ -91,10 +91,10 @@ def _too_many(context: DecisionContext, pods: int) -> InvalidManifest:
 
 
 def _refuse_changed(expected: Sequence[PlanStepKey], steps: Sequence[PlanStepKey]) -> None:
-    """Refuse a plan that has changed, with the differences.
+    """Refuse a plan that differs from the expected one, listing the differences.
 
     Raises:
-        Conflict: it has.
+        Conflict: the plan differs.
     """
     if list(expected) == list(steps):
         return
@@ -121,7 +121,7 @@ def _delete(context: DecisionContext, pods: Iterable[PodManifest], caller: Calle
 
 
 def _remove(context: DecisionContext, planned: Planned, caller: Caller) -> Steps[None]:
-    """Mark pods on nodes to be stopped, and delete those that wait for a node."""
+    """Mark placed pods for termination, and delete pods that are waiting for a node."""
     for step in planned.steps:
         stored = context.replica.get(PodManifest.kind, step.namespace or "", step.name)
         assert stored is not None

@@ -1,4 +1,4 @@
-"""Which pods leave a drained node, and which of them leave together."""
+"""Which pods leave a drained node, and which leave together."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -14,26 +14,26 @@ from service.scheduler.replica.replica import Replica
 
 DAEMON_KIND = "DaemonSet"
 MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of a mirror pod, which represents a static pod that its node runs by itself."""
+"""The annotation of a mirror pod, which represents a static pod that its node runs on its own."""
 _MIRROR = MIRROR.encode()
 
 
 class DrainUnit(msgspec.Struct, frozen=True, eq=False):
-    """Pods that leave their nodes together: a single one, or the members of a group."""
+    """Pods that leave their nodes together: a single pod or the members of a group."""
 
     pods: tuple[PodManifest, ...]
     group: GroupRef | None = None
 
     @property
     def keys(self) -> list[ObjectName]:
-        """Namespaces and names of the pods."""
+        """The pods' namespaces and names."""
         return [(pod.namespace, pod.name) for pod in self.pods]
 
 
 def stays(manifest: PodManifest) -> bool:
-    """Return whether a pod belongs to its node, as in `kubectl drain`: a daemon, or a static pod.
+    """Return whether a pod belongs to its node, as in `kubectl drain`: a daemon or a static pod.
 
-    A pod that can only be on this node is a daemon, too, even without an owner.
+    A pod that can only run on this node counts as a daemon, too, even without an owner.
     """
     pod = manifest.pod
     if pod.controller is not None and pod.controller.kind == DAEMON_KIND:
@@ -63,7 +63,7 @@ def _placed_on(cluster: Cluster, name: str) -> list[ObjectName]:
 
 
 def units_of(pods: Iterable[PodManifest]) -> list[DrainUnit]:
-    """Return the pods that leave together, the most important first, without daemons."""
+    """Return the units that leave, the most important first, without daemons."""
     leaving = [pod for pod in pods if not pod.pod.terminating and not stays(pod)]
     leaving.sort(key=_order)
     groups: dict[GroupRef, list[PodManifest]] = {}

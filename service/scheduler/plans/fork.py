@@ -1,7 +1,7 @@
-"""A fork: a replica that is changed for a plan, and then restored.
+"""A fork: a replica that is changed for a plan and then restored.
 
-The plan changes it tentatively, and leaves a trail of marks, along which the changes are undone in
-steps: to undo the loss of a zone at once would take as long as thousands of placements.
+The plan's changes are tentative, and leave a trail of marks that lets them be undone in steps;
+undoing the loss of a zone at once would take as long as thousands of placements.
 """
 
 from msgspec.structs import replace
@@ -12,17 +12,17 @@ from service.scheduler.replica.replica import Mark, Replica
 from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifest
 
 _STEP_CHANGES = 8
-"""About how many changes are made, or undone, in one step."""
+"""About how many changes are made or undone in one step."""
 
 
 class Fork:
-    """The replica of a context, while a plan changes it."""
+    """A context's replica, while a plan changes it."""
 
     def __init__(self, context: DecisionContext) -> None:
         self.context = context
-        """The context of the plan's decisions; after `configure` it has another replica."""
+        """The context of the plan's decisions; `configure` gives it another replica."""
         self.revision = context.replica.revision
-        """The revision of the state that the plan begins with."""
+        """The revision of the state at the start of the plan."""
         self._first = context.replica
         self._trail: list[Mark] = [context.replica.mark()]
         self._tried = 0
@@ -30,7 +30,7 @@ class Fork:
 
     @property
     def replica(self) -> Replica:
-        """The replica as the plan has changed it so far."""
+        """The replica with the plan's changes so far."""
         return self.context.replica
 
     def put(self, manifest: StoredManifest) -> None:
@@ -38,7 +38,7 @@ class Fork:
         self.replica.put(manifest)
 
     def pause(self) -> Steps[None]:
-        """End a step if it has made enough changes."""
+        """End a step if enough changes were made."""
         if self.replica is not self._first:
             self.replica.settle_all()
             yield
@@ -53,7 +53,7 @@ class Fork:
         return self.replica.mark()
 
     def step(self) -> Steps[None]:
-        """End a step, like `pause`, but keep the trial's changes undoable."""
+        """End a step like `pause`, but keep the trial's changes undoable."""
         mark = self.replica.mark()
         if mark.position - self._tried >= _STEP_CHANGES:
             self._tried = mark.position
@@ -70,10 +70,10 @@ class Fork:
         self._tried = moment.position
 
     def configure(self, manifest: ConfigManifest) -> Steps[None]:
-        """Set another configuration.
+        """Replace the configuration.
 
-        Most settings affect how everything is compiled, so another replica is built with it, step
-        by step, from the present objects.
+        Most settings affect how all objects are compiled, so a new replica is built, step by step,
+        from the current objects.
         """
         now = self.replica
         replica = yield from copy_replica(

@@ -1,4 +1,4 @@
-"""Makes a plan: changes a fork, seeks the goal on it, counts the effect, and undoes everything."""
+"""Makes a plan: applies changes to a fork, seeks the goal, measures the effect, and undoes all."""
 
 from msgspec.structs import replace
 
@@ -34,7 +34,7 @@ from service.scheduler.protocol.plans import (
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
-    """Make a small plan on the replica that placements are decided on, like a dry run."""
+    """Make a small plan on the replica of the placements, like a dry run."""
     return make_plan(replace(context, is_late=_never), intent)
 
 
@@ -46,8 +46,8 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
     """Plan the consequences of an intent's changes, and restore the replica.
 
     Raises:
-        InvalidManifest, NotFound, PodDiffers, Forbidden: a change cannot be made, or the pods of
-            the goal cannot be placed as they were sent.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: a change is impossible, or the
+            goal's pods cannot be placed as sent.
     """
     fork = Fork(context)
     try:
@@ -91,7 +91,7 @@ def _counted(fork: Fork, intent: MakePlan, *, rules: bool) -> Steps[Counted]:
 def _reached(
     fork: Fork, intent: MakePlan, editor: ForkEditor
 ) -> Steps[PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan]:
-    """Seek the goal, as far as it can be reached."""
+    """Pursue the goal as far as possible."""
     goal = intent.goal
     try:
         if isinstance(goal, Drain):

@@ -1,4 +1,4 @@
-"""Places the pods of a plan on its fork, along the same path as placements."""
+"""Places a plan's pods on its fork, along the same path as placements."""
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
@@ -32,21 +32,21 @@ _GONE = "its node is removed"
 
 
 class GoalPod(NamedTuple):
-    """A pod that the goal asks to be placed."""
+    """A pod that the goal wants placed."""
 
     candidate: Candidate
     node_name: str | None
-    """The node that it has lost, or None."""
+    """The node that the pod lost, or None."""
     group: GroupRef | None
-    """The group whose members are placed together with it."""
+    """The group whose members are placed together with the pod."""
 
 
 def goal_pods_of(
     fork: Fork, goal: Place, displaced: Sequence[DisplacedPod]
 ) -> Steps[list[GoalPod]]:
-    """Return the pods of a goal in the order in which they are placed.
+    """Return a goal's pods in the order in which to place them.
 
-    Displaced pods are in the order of the pending queue: by priority, the oldest first.
+    Displaced pods come in the order of the pending queue: by priority, then oldest first.
 
     Raises:
         InvalidManifest, NotFound, PodDiffers, Forbidden: for the same reasons as placements.
@@ -65,7 +65,7 @@ def goal_pods_of(
             sorted((goal_pod for goal_pod in portion if goal_pod is not None), key=itemgetter(0))
         )
         yield
-    # Sorting ten thousand pods at once would hold up all other tasks.
+    # Sorting ten thousand pods at once would block all other tasks.
     ordered: list[GoalPod] = []
     for _, goal_pod in merge(*runs, key=itemgetter(0)):
         ordered.append(goal_pod)
@@ -87,35 +87,35 @@ def _lost(fork: Fork, displaced: DisplacedPod) -> tuple[_Order, GoalPod] | None:
 
 
 def order_of(pod: Pod) -> _Order:
-    """Return the sort key of pods in the order of the pending queue."""
+    """Return a pod's sort key in the order of the pending queue."""
     return -pod.priority, pod.created, pod.namespace, pod.name
 
 
 def as_intent(goal: Place) -> PlacePods:
-    """Return the request that places the pods of a goal."""
+    """Return the request that places a goal's pods."""
     return PlacePods(pods=goal.pods, pod_refs=goal.pod_refs, path=goal.path, dry_run=True)
 
 
 class PlacePlan:
-    """Places the pods of one plan, and collects its steps and the pods that get no node."""
+    """Places one plan's pods, and collects the steps and the pods without a node."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Place) -> None:
         self._fork = fork
         self._asked = as_intent(goal)
         self._moves_left = intent.bounds.moves_max
         self._refused: dict[object, Unplaced] = {}
-        """Results of refused pods since a pod was last placed, by signature."""
+        """The results of pods refused since the last placement, by signature."""
         self._explaining = Explainer(fork, intent.explain)
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
     @property
     def complete(self) -> bool:
-        """Whether all pods have got nodes."""
+        """Whether all pods got nodes."""
         return not self.unplaced
 
     def place(self, goal_pods: Sequence[GoalPod]) -> Steps[None]:
-        """Place the pods one after the other, but the members of a group together."""
+        """Place the pods one by one, but the members of a group together."""
         context = self._fork.context
         for members in by_group(goal_pods):
             if context.is_late():
@@ -186,7 +186,7 @@ class PlacePlan:
 
 
 class Explainer:
-    """Explains why pods get no node, within the limits of a plan."""
+    """Explains why pods get no node, within a plan's limits."""
 
     def __init__(self, fork: Fork, explain: Explain) -> None:
         self._fork = fork
@@ -205,7 +205,7 @@ class Explainer:
 
 
 def unplaced_goal_pod(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
-    """Return the result of a pod that gets no node."""
+    """Return the result of a pod without a node."""
     pod = goal_pod.candidate.pod
     return Unplaced(
         namespace=pod.namespace,
@@ -217,7 +217,7 @@ def unplaced_goal_pod(goal_pod: GoalPod, reason: str, message: str) -> Unplaced:
 
 
 def by_group(goal_pods: Sequence[GoalPod]) -> Iterator[list[GoalPod]]:
-    """Yield single pods, and the members of each group at the position of the first."""
+    """Yield single pods, and each group's members at the first member's position."""
     groups: dict[GroupRef, list[GoalPod]] = {}
     for goal_pod in goal_pods:
         if goal_pod.group is not None:
@@ -230,10 +230,10 @@ def by_group(goal_pods: Sequence[GoalPod]) -> Iterator[list[GoalPod]]:
 
 
 def refuse_too_many(context: DecisionContext, goal_pods: Sequence[GoalPod], path: str) -> None:
-    """Refuse a plan that would place more pods than one plan may.
+    """Refuse a plan that would place more pods than allowed.
 
     Raises:
-        InvalidManifest: there are too many.
+        InvalidManifest: there are too many pods.
     """
     most = context.limits.plan_pods_max
     if len(goal_pods) > most:

@@ -19,7 +19,7 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.protocol.plans import ConstraintSkew, Counted, ResourceTotal
 
 NONE = ResourceTotal(allocatable="0", requested="0", utilization=0.0, largest_free="0")
-"""The totals of a resource that nodes do not have and pods do not request."""
+"""The totals of a resource that no node has and no pod requests."""
 
 _STEP_CLASSES = 4
 _NANOS_PER_MILLI = 1_000_000
@@ -27,7 +27,7 @@ _NANOS_PER_UNIT = 1_000_000_000
 
 
 def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
-    """Count nodes, pods, and resources, and with `rules` the violations and skew of placed pods."""
+    """Count nodes, pods, and resources, and with `rules` also violations and skew."""
     violations = (yield from violations_by_namespace(cluster)) if rules else None
     counted = Counted(
         nodes=cluster.nodes.count,
@@ -44,7 +44,7 @@ def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
 
 
 def align_resources(before: Counted, after: Counted) -> tuple[Counted, Counted]:
-    """Return both with the resources that nodes have in at least one of them, as 0 in the other."""
+    """Return both totals with the resources of either one, filling in zeros where missing."""
     names = [
         name
         for name in sorted(before.resources.keys() | after.resources.keys())
@@ -63,7 +63,7 @@ def _listing(counted: Counted, names: Sequence[str]) -> Counted:
 
 
 def violations_by_namespace(cluster: Cluster) -> Steps[Counter[str]]:
-    """Count the broken rules of the pods of each namespace."""
+    """Count the broken rules of pods by namespace."""
     inspection = Inspection(cluster)
     violations: Counter[str] = Counter()
     for index, pod_class in enumerate(inspection.suspects(cluster.placed_classes())):

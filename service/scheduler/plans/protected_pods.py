@@ -1,4 +1,4 @@
-"""Which pods the bounds of a plan protect from leaving their nodes, whatever its goal."""
+"""Which pods a plan's bounds keep on their nodes, whatever its goal."""
 
 from service.model.core.selectors import matches
 from service.model.plans.plan import ProtectedPods

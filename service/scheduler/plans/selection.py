@@ -1,4 +1,4 @@
-"""Finds the objects that a change of a plan selects."""
+"""Finds the objects selected by a plan's change."""
 
 from collections.abc import Callable, Iterator
 
@@ -87,7 +87,7 @@ def _all_nodes(fork: Fork) -> Steps[list[NodeManifest]]:
 def _all_pods(
     fork: Fork, selection: Selection, reaches: Callable[[str], bool]
 ) -> Steps[list[PodManifest]]:
-    """Return the pods of a namespace, or of all that are reached; for domains, node by node."""
+    """Return the pods of a namespace, or of all reachable ones; for domains, node by node."""
     pods = []
     every = (
         _pods_everywhere(fork)
@@ -149,7 +149,7 @@ def _pod(fork: Fork, namespace: str, name: str) -> PodManifest:
 
 
 def _reach(caller: Caller) -> Callable[[str], bool]:
-    """Return a predicate for the namespaces where a caller may place pods; others are invisible."""
+    """Return a predicate for namespaces where the caller may place pods; others are invisible."""
     where = caller.principal.namespaces("place", caller.cluster)
     return lambda namespace: where is None or namespace in where
 

@@ -1,8 +1,8 @@
-"""Moves pods off nodes in waves, tried on a fork.
+"""Moves pods off nodes in waves, tried out on a fork.
 
 The pods of a wave are evicted at once, and their replacements are placed before the next wave
-begins. No wave takes more than disruption budgets allow, and after it no rule is broken that was
-not broken before. A pod that leaves frees its room at once, so no pod occupies two nodes.
+begins. No wave evicts more pods than disruption budgets allow or leaves a newly broken rule behind.
+A leaving pod frees its room at once, so no pod occupies two nodes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +49,7 @@ class Blocked(NamedTuple):
     reason: str
     message: str
     budget: str | None = None
-    """The disruption budget that does not allow it."""
+    """The disruption budget that forbids the move, or None."""
 
 
 PROTECTED = Blocked("Protected", "The plan's bounds say that it stays where it is.")
@@ -58,7 +58,7 @@ EVICTIONS_OVER = Blocked("EvictionsMax", "It was not tried: `evictionsMax` was r
 
 
 def unplaced_pod(pod: PodManifest, reason: Blocked) -> Unplaced:
-    """Return the result of a pod that stays where it is, or gets no node."""
+    """Return the result of a pod that stays on its node or gets none."""
     return Unplaced(
         namespace=pod.namespace,
         name=pod.name,
@@ -73,15 +73,15 @@ class MoveLimits(NamedTuple):
 
     moves_max: int | None = None
     over: Blocked = MOVES_OVER
-    """The reason of pods that do not move because the limit is reached."""
+    """The reason reported for pods that do not move because of the limit."""
     protect: ProtectedPods | None = None
     first_whole: bool = False
-    """Whether the first unit moves even if it alone has more pods than allowed."""
+    """Whether the first unit moves even if it alone exceeds the limit."""
     is_late: Callable[[], bool] = bool
 
 
 class Waves:
-    """Moves units off nodes, wave by wave, leaving the fork as after the last wave."""
+    """Moves units off nodes, wave by wave, leaving the fork in the state after the last wave."""
 
     def __init__(
         self, fork: Fork, nodes: frozenset[str], units: Sequence[DrainUnit], limited: MoveLimits
@@ -95,14 +95,14 @@ class Waves:
         self._refused: dict[object, Blocked] = {}
         """Why single pods were refused since the fork last changed, by signature."""
         self._apart: set[DrainUnit] = set()
-        """The units that move one at a time, as they broke a rule together with others."""
+        """The units that move individually, because they broke a rule together with others."""
         self.waiting = list(units)
         """The units that have not moved."""
         self.blocked: dict[DrainUnit, Blocked] = {}
-        """Why they have not, as far as they were tried."""
+        """Why waiting units have not moved, if they were tried."""
 
     def reserve_room(self, leaving: Iterable[PodManifest]) -> Steps[None]:
-        """Place the replacements of pods that are already leaving, so that others do not take their room."""
+        """Place the replacements of leaving pods, so that other pods do not take their room."""
         self._allowances.observe(pod.pod for unit in self.waiting for pod in unit.pods)
         for pod in leaving:
             if group_of(pod) is None:
@@ -116,7 +116,7 @@ class Waves:
                 yield from self._fork.step()
 
     def next_wave(self) -> Steps[list[Move]]:
-        """Move as many units as may move at once; return no moves if none can."""
+        """Move as many units as possible at once; return no moves if none can move."""
         moves = yield from self._many_at_once()
         return moves or (yield from self._one())
 
@@ -136,7 +136,7 @@ class Waves:
         return []
 
     def _one(self) -> Steps[list[Move]]:
-        """Move the first of the units that move one at a time whose move breaks no rule."""
+        """Move the first of the individually moving units whose move breaks no rule."""
         for unit in [unit for unit in self.waiting if unit in self._apart]:
             start = self._fork.try_out()
             moved, moves = yield from self._move([unit])
@@ -154,9 +154,9 @@ class Waves:
         return []
 
     def _broken_by(self, moves: Sequence[Move], start: Mark) -> Steps[list[Violation] | None]:
-        """Return the rules that moves have broken, and take the moves back if there are any.
+        """Return the rules broken by moves, after taking the moves back if there are any.
 
-        Returns None if it was not known which rules were broken before: the moves have to be
+        Returns None if the previously broken rules were unknown; the moves then have to be
         repeated.
         """
         broken = []
@@ -171,7 +171,7 @@ class Waves:
         return None
 
     def _move(self, units: Sequence[DrainUnit]) -> Steps[tuple[list[DrainUnit], list[Move]]]:
-        """Move all units that can be moved; those without a place try again after others have moved."""
+        """Move all possible units, retrying those without a place after others have moved."""
         moved: list[DrainUnit] = []
         moves: list[Move] = []
         remaining, before = list(units), -1
@@ -217,7 +217,7 @@ class Waves:
         return len(unit.pods) > self._moves_left
 
     def _place(self, unit: DrainUnit) -> Steps[list[Move] | Blocked]:
-        """Find nodes for all pods of a unit, as if they had left, or leave the fork as it was."""
+        """Find nodes for a unit's pods as if they had left, or restore the fork."""
         if self._refused and unit.group is None:
             known = self._refused.get(self._verdict_key(unit))
             if known is not None:
@@ -238,9 +238,9 @@ class Waves:
         return reason
 
     def _verdict_key(self, unit: DrainUnit) -> object:
-        """Return a key of single pods with equal results: those of one node.
+        """Return a key shared by single pods of a node with equal results.
 
-        Pods of different nodes differ, as each is placed as if it had left its own.
+        Pods of different nodes differ, since each is placed as if it had left its own node.
         """
         pod = unit.pods[0].pod
         return pod.node_name, pod_signature(
@@ -286,7 +286,7 @@ class Waves:
     def _concerned(
         self, broken: Sequence[Violation], moved: Sequence[DrainUnit]
     ) -> list[DrainUnit]:
-        """Return the units that may have broken a rule, or all if that is unclear."""
+        """Return the units that may have broken a rule, or all of them if unclear."""
         cluster = self._fork.replica.cluster
         owners = {cluster.class_of(violation.pod).template for violation in broken}
         concerned = [
@@ -298,13 +298,13 @@ class Waves:
 
 
 def blocked_by_budget(budget: str) -> Blocked:
-    """Return the reason that a disruption budget, in the pods' namespace, keeps them on their nodes."""
+    """Return the reason that a disruption budget in the pods' namespace blocks a move."""
     message = f"The disruption budget {budget} does not allow that it leaves."
     return Blocked("DisruptionBudget", message, budget)
 
 
 def blocked_by_rule(violation: Violation, namespaces: set[str]) -> Blocked:
-    """Return the reason that a rule, which would break without them, keeps pods on their nodes."""
+    """Return the reason that a rule, which would break without the pods, blocks a move."""
     pod = violation.pod
     owner = pod_named(pod.namespace, pod.name, namespaces)
     return Blocked(

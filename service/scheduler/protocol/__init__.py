@@ -1,1 +1,1 @@
-"""The scheduler's interface: intents, answers, limits, and the ports to the store and to time."""
+"""The scheduler's interface: intents, answers, limits, and the ports to the store and the clock."""

@@ -30,7 +30,7 @@ class WriteAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ObjectAnswer(WriteAnswer, frozen=True, kw_only=True):
-    """An object as it is stored now, or as it was when it was deleted.
+    """An object as stored now, or as it was when deleted.
 
     `body` is the manifest without its resourceVersion, which is `resource_version`.
     """
@@ -100,7 +100,7 @@ class DeletionsAnswer(Answer, frozen=True, kw_only=True):
 
     results: list[DeletionResult]
     remaining: int
-    """How many more objects pass the filter and were not examined."""
+    """How many more matching objects were not examined."""
 
     @property
     def last(self) -> ObjectName | None:
@@ -178,7 +178,7 @@ class TopologyAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
-    """An object with its `status` as of the answer's revision."""
+    """An object with its `status` computed at the answer's revision."""
 
     namespace: str
     name: str
@@ -253,7 +253,7 @@ class PendingAnswer(Answer, frozen=True, kw_only=True):
     """Why pods were refused, by namespace and name."""
     placed: tuple[ObjectName, ...] = ()
     asking: tuple[ObjectName, ...] = ()
-    """Pods that fit somewhere but whose extenders have to be asked before they are placed."""
+    """Pods that fit somewhere but whose extenders have to be queried before placement."""
 
 
 class EvictionsAnswer(Answer, frozen=True, kw_only=True):
@@ -263,10 +263,10 @@ class EvictionsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class NodesAnswer(Answer, frozen=True, kw_only=True):
-    """What a sweep over the nodes leaves to be done."""
+    """The work that a sweep over the nodes leaves for later."""
 
     due: datetime | None
-    """When the next sweep is due even if nothing changes, or None."""
+    """When the next sweep is due even without changes, or None."""
     all_down: bool = False
     """Whether no zone has a ready node."""
 

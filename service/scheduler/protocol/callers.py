@@ -1,4 +1,4 @@
-"""The caller of a request, as far as a decision depends on it."""
+"""The caller of a request, as decisions see it."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.principal.may(verb, self.cluster, namespace)
 
     def require(self, verb: Verb, namespace: str, why: str) -> None:
-        """Check that the caller has this right in a namespace; `why` explains why it is needed.
+        """Check that the caller has this right in a namespace; `why` says what needs the right.
 
         Raises:
             Forbidden: the caller lacks the right.

@@ -5,12 +5,12 @@ from typing import Protocol
 
 
 class Client(Protocol):
-    """The client waiting for the answer to a request."""
+    """The client that waits for a request's answer."""
 
     def has_left(self) -> bool:
-        """Return whether the client has disconnected; the first call starts watching for it."""
+        """Return whether the client has disconnected; the first call starts watching for that."""
         ...
 
 
 CLIENT: ContextVar[Client | None] = ContextVar("client", default=None)
-"""The client of the request that the running task serves, or None if it cannot disconnect."""
+"""The client of the running task's request, or None if it cannot disconnect."""

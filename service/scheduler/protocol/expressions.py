@@ -1,7 +1,7 @@
 """How decisions use CEL expressions without evaluating any themselves.
 
-A decision that meets a question without an answer ends with `Unanswered`. Its changes are undone,
-the question is answered outside the event loop, and the request is decided again.
+A decision that reaches an unanswered question ends with `Unanswered`. Its changes are undone, the
+question is answered outside the event loop, and the request is decided again.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ class ExpressionEvaluator(Protocol):
 def until_unanswered(
     steps: Generator[None, None, T], questions: OpenQuestions
 ) -> Generator[None, None, T]:
-    """Run a decision, and end it early once it has met an unanswered question.
+    """Run a decision, ending it early once it has reached an unanswered question.
 
-    It continues for as many steps as it took to reach the first open question, so that questions
-    about many objects are answered together. Its result, including any error, is discarded, as it
-    may depend on unknown answers.
+    The decision continues for as many steps as it took to reach the first open question, so that
+    questions about many objects are collected and answered together. Its result, including any
+    error, is discarded, as it may depend on unknown answers.
 
     Raises:
-        Unanswered: the decision has met an unanswered question.
+        Unanswered: the decision has reached an unanswered question.
     """
     is_open, count, first = questions.open, 0, 0
     try:
@@ -71,7 +71,7 @@ def until_unanswered(
 async def answer_until(
     end: float, clock: Clock, expressions: ExpressionEvaluator, questions: Sequence[Question]
 ) -> None:
-    """Have questions answered by `end`, in the clock's monotonic seconds.
+    """Have questions answered by the time `end`, in the clock's monotonic seconds.
 
     Raises:
         Overloaded: the time ran out.

@@ -77,23 +77,23 @@ class DryRun(Intent[A], Generic[A], frozen=True, kw_only=True):
 
 
 class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions that the stored object has to meet, or the intent is refused."""
+    """Conditions that the stored object has to meet for the intent to be decided."""
 
     resource_version: str | None = None
-    """The `metadata.resourceVersion` that was sent; if it differs, RevisionConflict is raised."""
+    """The `metadata.resourceVersion` sent; a different stored one raises RevisionConflict."""
     uid: str | None = None
-    """The `metadata.uid` that was sent; if it differs, RevisionConflict is raised."""
+    """The `metadata.uid` sent; a different stored one raises RevisionConflict."""
     if_match: tuple[str, ...] | None = None
-    """The resourceVersions of which the object must have one, `("*",)` for any object. If it has
-    none of them, PreconditionFailed is raised."""
+    """The acceptable resourceVersions, or `("*",)` for any object. A stored object with none of
+    them raises PreconditionFailed."""
     if_none_match: tuple[str, ...] | None = None
-    """The resourceVersions of which the object must have none, `("*",)` if there must be no such
-    object. If it has one of them, PreconditionFailed is raised."""
+    """The unacceptable resourceVersions, or `("*",)` if the object must not exist. A stored object
+    with one of them raises PreconditionFailed."""
 
 
 NO_PRECONDITIONS = Preconditions()
 UNKNOWN_MANAGER = "unknown"
-"""The manager of fields changed by clients without a name."""
+"""The manager of fields changed by clients that give no name."""
 
 
 class PutObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ApplyPatch(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Apply a manager's fields to an object, or create it: server-side apply."""
+    """Apply a manager's fields to an object, or create it (server-side apply)."""
 
     kind: str
     namespace: str = ""
@@ -134,7 +134,7 @@ class ApplyPatch(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Delete an object; a namespace is deleted with everything in it."""
+    """Delete an object. A namespace is deleted with everything in it."""
 
     kind: str
     namespace: str = ""
@@ -144,10 +144,10 @@ class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
-    """Delete some of the objects of a kind that pass a filter, by namespace and name, in one commit.
+    """Delete objects of a kind that match a filter, by namespace and name, in one commit.
 
-    The answer reports those that the caller may not delete or that cannot be deleted now; they do
-    not stop the others.
+    The answer reports objects that cannot be deleted now, or not by this caller; they do not stop
+    the others.
     """
 
     kind: str
@@ -157,14 +157,14 @@ class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
     deletable: frozenset[str] | None = None
     """The namespaces where the caller may delete objects of this kind, or None for all."""
     after: ObjectName | None = None
-    """A namespace and name; objects up to and including this one are skipped."""
+    """The namespace and name of the last object to skip, or None."""
     count: int
-    """How many objects are examined at most."""
+    """The maximum number of objects to examine."""
     caller: Caller = ANYBODY
 
 
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
-    """Put all objects of a `List` in one commit, or none; a PriorityClass changes the configuration.
+    """Put all objects of a `List` in one commit, or none. PriorityClasses change the configuration.
 
     Of the kinds in `prune`, all other objects that have not changed since `prune_before` are
     deleted.
@@ -172,15 +172,14 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
 
     manifests: tuple[Applicable, ...]
     undrawn: bool = False
-    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
-    """
+    """Whether some names still have to be generated (`service.model.core.generate_name`)."""
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
     caller: Caller = ANYBODY
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of one line to delete an object, if it is the intended one."""
+    """One line's request to delete an object, if it is the intended one."""
 
     kind: str
     namespace: str = ""
@@ -189,47 +188,46 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of NDJSON: the object, or the error that it is invalid or may not be written."""
+    """A line of NDJSON: an object, or the error that the line is invalid or not allowed."""
 
     line: int
     object: Applicable | Deletion | InvalidManifest | Forbidden
     kind: str | None = None
-    """The kind that an invalid line names, as far as it can be read; a valid line has it in its
-    object."""
+    """The kind that an invalid line names, if readable; valid lines have it in their object."""
     namespace: str | None = None
     name: str | None = None
 
 
 class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Put or delete some objects in one commit; invalid lines are reported, and do not stop the others."""
+    """Put or delete objects in one commit; invalid lines do not stop the others."""
 
     lines: tuple[ApplyLine, ...]
     caller: Caller = ANYBODY
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A merge patch (RFC 7396) of a pod's status, if it is the intended pod."""
+    """A merge patch (RFC 7396) of a pod's status, applied only to the intended pod."""
 
     kind: ClassVar[str] = PodManifest.kind
     namespace: str
     name: str
     status: bytes
-    """A JSON object, compact."""
+    """The patch as compact JSON, an object."""
     preconditions: Preconditions = NO_PRECONDITIONS
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One report, or the error that it is invalid or not allowed; they count from 1."""
+    """A report, or the error that it is invalid or not allowed; reports are numbered from 1."""
 
     line: int
     report: StatusReport | InvalidManifest | Forbidden
     namespace: str | None = None
-    """The namespace that an invalid report names, as far as it can be read; likewise its `name`."""
+    """The namespace that an invalid report names, if readable; likewise its `name`."""
     name: str | None = None
 
 
 class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Change the status of some pods in one commit; invalid reports do not stop the others."""
+    """Change the status of pods in one commit; invalid reports do not stop the others."""
 
     lines: tuple[ReportLine, ...]
     caller: Caller = ANYBODY
@@ -238,17 +236,18 @@ class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
 class PutConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     """Replace the configuration, or create the cluster with it; `config` is decoded JSON.
 
-    If it is None, a new cluster gets the default configuration, and an existing one keeps its own.
+    If `config` is None, a new cluster gets the default configuration, and an existing one keeps its
+    own.
     """
 
     config: Mapping[str, Any] | None
     preconditions: Preconditions = NO_PRECONDITIONS
     hosts: ExtenderHosts | None = None
-    """The hosts allowed for extenders that the configuration newly names, or None for any."""
+    """The hosts allowed for newly configured extenders, or None for any host."""
 
 
 class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
-    """Change single settings; `patch` is the decoded body."""
+    """Change individual settings; `patch` is the decoded body."""
 
     patch_type: PatchType
     patch: Any
@@ -258,46 +257,46 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
 
 
 NO_VERDICTS: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
-"""No verdicts yet, but extenders will be asked where needed."""
+"""An empty set of verdicts, for a request whose extenders are queried when needed."""
 
 
 class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
-    """Place pods: `pods` are new or stored, `pod_refs` stored ones; one of the two is empty."""
+    """Place pods, either new or stored (`pods`) or all stored (`pod_refs`); the other is empty."""
 
     pods: tuple[PodManifest, ...] = ()
     undrawn: bool = False
-    """Whether some of their names are still to be generated (`service.model.core.generate_name`).
-    """
+    """Whether some names still have to be generated (`service.model.core.generate_name`)."""
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
     """The request field that holds the pods, for the paths in errors (see `place_of`)."""
     all_or_nothing: bool = False
     queue: bool = False
-    """Whether pods that cannot be placed are stored as pending pods."""
+    """Whether unschedulable pods are stored as pending pods."""
     dry_run: bool = False
     explain: Explain = "None"
     preemption: Preemption = "Never"
-    """Propose: report which pods would have to leave which node for a pod that fits nowhere; Evict:
-    evict them."""
+    """Propose: report which pods would have to leave for a pod that fits nowhere. Evict: evict
+    those pods."""
     preemption_scope: PreemptionScope = "Node"
-    """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
+    """Node: evict only pods on the pod's future node. Domains: also pods on other nodes that rules
+    blame."""
     budgets_as_given: bool = False
     """Whether disruption budgets allow what their `status` says, instead of what the pods imply."""
     without_groups: bool = False
     """Whether PodGroups are ignored, so that their members are treated like all other pods."""
     compare: bool = False
-    """Whether the results report what multi-cluster placements compare."""
+    """Whether results include the data that multi-cluster placements compare."""
     leases: HeldLeases | None = None
-    """Leases that have to be held still when the pods are placed, or the request is refused."""
+    """Leases that must still be held when the pods are placed; otherwise the request is refused."""
     reserving: ReservationTerms | None = None
-    """If given, all the pods or none are only reserved, for a split group."""
+    """If given, the pods are only reserved, all or none, for a split group."""
     extender_verdicts: Mapping[ObjectName, ExtenderVerdict] | None = None
-    """Extender verdicts by pod, or None if extenders are not asked: pods that need them then get no
-    node."""
+    """Extender verdicts by pod, or None if extenders are not queried, so that pods that need them
+    get no node."""
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
-        """Return the path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
+        """Return the path of a pod in the request: `pods[3]`, or `template` for all replicas."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
 
 
@@ -308,26 +307,26 @@ class AdvanceGroup(Intent[GroupAnswer], frozen=True, kw_only=True):
     """The id of the group."""
     step: GroupStep
     leases: HeldLeases | None = None
-    """Leases that have to be held still when the step is taken, or it is refused."""
+    """Leases that must still be held when the step is taken; otherwise it is refused."""
 
 
 class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):
-    """Find the nodes on which room could be made for a pod, and each one's victims; change nothing."""
+    """Find the nodes where room could be made for a pod, with their victims, changing nothing."""
 
     placement: PlacePods
-    """The placement of that one pod."""
+    """The placement request of that single pod."""
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
-    """Place pending pods that the queue considers due; no client sends this."""
+    """Place pending pods that the queue considers due. Clients never send this."""
 
     attempts: Attempts
     clock: Callable[[], datetime] | None = None
-    """The clock as in `EvictViolating`; without it no pod is evicted."""
+    """The clock as in `EvictViolating`; without one, no pod is evicted."""
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Place a pending pod on this node, if all filters pass there or `force` is set."""
+    """Place a pending pod on a node, if all filters pass there or `force` is set."""
 
     namespace: str
     name: str
@@ -337,20 +336,19 @@ class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
-    """Check whether a placed pod's required rules hold now, before its node starts it."""
+    """Check whether a placed pod's required rules hold now, before its node starts the pod."""
 
     namespace: str
     name: str
     uid: str
     pod_revision: int
-    """The revision that last changed the pod as the node saw it, its `metadata.resourceVersion`."""
+    """The pod's `metadata.resourceVersion`, as its node saw it."""
     node_name: str | None = None
-    """The node that asks, or None for any: an unchanged pod is still on the node where it was
-    seen."""
+    """The node that sends the request, or None for any; an unchanged pod is still on its node."""
 
 
 class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Mark a pod to be stopped: its orchestrator stops it and confirms by deleting it."""
+    """Mark a pod for termination; its orchestrator stops the pod and confirms by deleting it."""
 
     namespace: str
     name: str
@@ -359,7 +357,7 @@ class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class MakePlan(Intent[Planned], frozen=True, kw_only=True):
-    """Plan the consequences of changes to the cluster; neither the changes nor the steps are made."""
+    """Plan the consequences of changes to the cluster, without making the changes."""
 
     changes: tuple[PlanChange, ...] = ()
     goal: Goal = Place()
@@ -368,9 +366,9 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
     caller: Caller = ANYBODY
 
     def is_small(self, pods_max: int) -> bool:
-        """Return whether the plan names at most this many pods and leaves nodes and rules alone.
+        """Return whether the plan names at most `pods_max` pods and leaves nodes and rules alone.
 
-        Then it costs other decisions no more than a dry run of these pods.
+        Such a plan costs no more than a dry run of its pods.
         """
         if not isinstance(self.goal, Place) or self.goal.displaced or self.explain != "None":
             return False
@@ -388,7 +386,7 @@ class FindRepairs(Intent[RepairsAnswer], frozen=True, kw_only=True):
     namespace: str
     name: str
     changes_max: int
-    """How many changes a repair may have, of the pod and of nodes."""
+    """How many changes, of the pod and of nodes, a repair may have."""
     repairs_max: int
     """How many repairs are reported."""
     removable: frozenset[str] | None = None
@@ -400,22 +398,22 @@ class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
 
     pods: tuple[PodManifest, ...]
     topology_key: str | None = None
-    """The node label whose values the pods are also counted by."""
+    """A node label by whose values the pods are also counted, or None."""
     explain: Explain = "None"
-    """How the refusal of the next pod is explained."""
+    """How detailed the explanation of the final refusal is."""
     caller: Caller = ANYBODY
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
-    """Make a plan and carry it out in one commit, if it reaches its goal and is the expected one."""
+    """Make a plan and carry it out in one commit, if it reaches its goal as expected."""
 
     plan: MakePlan
     expected: tuple[PlanStepKey, ...] | None = None
-    """The steps that the plan has to have, or None for any."""
+    """The steps that the plan must have, or None for any."""
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):
-    """Explain why a stored pod is where it is, or why it waits."""
+    """Explain why a stored pod is on its node, or why it waits."""
 
     namespace: str
     name: str
@@ -433,7 +431,7 @@ class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
 
 
 class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
-    """Read objects whose `status` is computed: all of a kind, those of a namespace, or one."""
+    """Read objects with computed `status`: all of a kind, those of a namespace, or one."""
 
     kind: str
     namespace: str | None = None
@@ -441,13 +439,13 @@ class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
 
 
 class ReadViolations(Intent[ViolationsAnswer], frozen=True, kw_only=True):
-    """Read which placed pods break which required rule."""
+    """Read which placed pods break which required rules."""
 
 
 class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
     """Evict pods whose rules required during execution do not hold.
 
-    No client sends this: the eviction controller does when evictions may be due.
+    Sent only by the eviction controller, when evictions may be due.
     """
 
     clock: Callable[[], datetime]
@@ -456,17 +454,18 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
 
 
 class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
-    """Taint nodes that are not ready, evict pods for taints, and end the pods of deleted nodes.
+    """Taint unready nodes, evict pods for taints, and end the pods of deleted nodes.
 
-    No client sends this: the node lifecycle controller does when a sweep may be due.
+    Sent only by the node lifecycle controller, when a sweep may be due.
     """
 
     clock: Callable[[], datetime]
     """The clock as in `EvictViolating`."""
     silent: frozenset[str] | None = None
-    """Nodes that reported before but not within the grace period, or None if unknown."""
+    """Nodes that have stopped reporting for longer than the grace period, or None if unknown."""
     judges: bool = False
-    """Whether such nodes count as silent from now on: not while no node had a chance to report."""
+    """Whether such nodes now count as silent; False while nodes may not have had a chance to
+    report."""
 
 
 class CordonNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -477,9 +476,9 @@ class CordonNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class DrainNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Cordon a node, and store a plan that moves all pods but daemons away.
+    """Cordon a node, and store a plan that moves all pods except daemons away.
 
-    An unfinished plan for this node is continued.
+    An unfinished plan for the node is continued.
     """
 
     name: str
@@ -494,23 +493,23 @@ class SetPlanState(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
-    """Take the next step of each stored plan, as the cluster is now.
+    """Take the next step of each stored plan, on the current state.
 
-    No client sends this: the plan controller does when a step may be due.
+    Sent only by the plan controller, when a step may be due.
     """
 
     clock: Callable[[], datetime]
     """The clock as in `EvictViolating`."""
     found_moves: tuple[FoundMoves, ...] = ()
-    """The results of the searches that the last answer asked for."""
+    """The results of the searches requested by the last answer."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
-    """A client's key for one request: its answer is recorded and repeated (protocol rule P11)."""
+    """A client's key for one request, whose answer is recorded and repeated (protocol rule P11)."""
 
     operation: str
     key: str
     chunk: int = 0
     request_hash: bytes
     encode: Callable[[A], bytes]
-    """Encodes the decided answer as the bytes that are recorded, and that the API decodes."""
+    """Encodes the decided answer as the recorded bytes, which the API decodes."""

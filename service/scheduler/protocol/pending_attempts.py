@@ -1,4 +1,4 @@
-"""The values that the pending queue and decisions exchange: which pods to try, and the results."""
+"""Values exchanged by the pending queue and decisions: which pods to try, and the results."""
 
 from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
@@ -14,20 +14,20 @@ class Refused(msgspec.Struct, frozen=True):
     """Why a pod was not placed."""
 
     revision: int
-    """The revision of the state on which this was decided."""
+    """The revision of the state on which the pod was refused."""
     reasons: Mapping[str, Collection[str]]
-    """The reasons that each plugin gave."""
+    """The reasons given by each plugin."""
     message: str
     is_costly: bool = False
-    """Whether the attempt took so long that it should not be made often."""
+    """Whether the attempt took so long that it should rarely be repeated."""
     again_after: float | None = None
-    """The seconds after which another attempt may end otherwise even if nothing changes; None: never."""
+    """The seconds until a retry may succeed even without changes, or None for never."""
     wait_reason: WaitReason = "Unschedulable"
-    """What the condition gives as its reason."""
+    """The reason in the pod's condition."""
 
 
 class ConditionUpdate(NamedTuple):
-    """A pod whose condition should say why it waits; the pod itself is not tried."""
+    """A pod that is not tried, but whose condition should say why it waits."""
 
     key: ObjectName
     reason: WaitReason
@@ -40,6 +40,6 @@ class Attempts(NamedTuple):
     tries: tuple[ObjectName, ...] = ()
     condition_updates: tuple[ConditionUpdate, ...] = ()
     starving: ObjectName | None = None
-    """The first pod refused so often that the node nearest to fitting it is kept free for it."""
+    """The first starving pod, for which the best-fitting node is kept free, or None."""
     behind: int = 0
-    """The tries from this index on come after the starving pod, and may not take its node."""
+    """The index from which on tries come after the starving pod, and may not take its node."""

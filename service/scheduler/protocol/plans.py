@@ -1,4 +1,4 @@
-"""What a plan consists of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
+"""Plans and their parts: changes to a fork of a cluster, a goal, and bounds."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,7 +48,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoveNodes(msgspec.Struct, frozen=True):
-    """Remove nodes. Their pods are displaced, except those that name their node, which are deleted."""
+    """Remove nodes. Pods are displaced, except those that name their node, which are deleted."""
 
     nodes: Selection
 
@@ -133,12 +133,12 @@ CHANGES: Mapping[str, type[PlanChange]] = {
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that pods get nodes: new or stored pods, or all that the changes displaced."""
+    """The goal that pods get nodes: new pods, stored pods, or all displaced pods."""
 
     pods: tuple[PodManifest, ...] = ()
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template"] = "pods"
-    """The field of the goal that has the pods, for the paths in errors."""
+    """The goal's field that holds the pods, for the paths in errors."""
     displaced: bool = False
 
 
@@ -149,7 +149,7 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remove(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that `count` of the selected pods are removed: those whose removal leaves the rest best."""
+    """The goal that `count` of the selected pods are removed with the least harm to the rest."""
 
     pods: Selection
     count: int
@@ -160,7 +160,7 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
 
     pods: Selection
     objectives: tuple[Objective, ...]
-    """What is to be less, the most important first."""
+    """The quantities to minimize, the most important first."""
     moves_max: int | None = None
     resource: str | None = None
     """Fragmentation: the resource whose free amounts are to lie together."""
@@ -170,7 +170,7 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that `replicas` pods of a template run in place of the selected pods."""
+    """The goal that `replicas` pods of a template replace the selected pods."""
 
     namespace: str
     """The namespace of the pods, old and new."""
@@ -190,7 +190,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
     def is_about(self, pod: PodManifest) -> bool:
-        """Return whether a pod of the namespace is an old one, provided that it is not of the template."""
+        """Return whether a pod of the namespace is an old one, unless it is of the template."""
         if self.selector is not None and not matches(self.selector, pod.labels):
             return False
         owner, controller = self.owner, pod.pod.controller
@@ -208,13 +208,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     pod: Place
     """The pod, new or stored."""
     changes_max: int
-    """How many changes a repair may have, of the pod and of nodes."""
+    """How many changes, of the pod and of nodes, a repair may have."""
     repairs_max: int
-    """How many repairs are told."""
+    """How many repairs are reported."""
 
 
 Goal = Place | Drain | Remove | Replace | Rebalance | Fit
-"""What a plan is to reach."""
+"""The goal of a plan."""
 
 
 class PlanBounds(Strict, frozen=True, kw_only=True):
@@ -364,7 +364,7 @@ class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ObjectiveTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What one objective measures, by namespace; node objectives are under the empty namespace."""
+    """The value of one objective by namespace; node objectives use the empty namespace."""
 
     objective: Objective
     value: Mapping[str, int]
@@ -372,7 +372,7 @@ class ObjectiveTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a cluster in figures, by namespace where visibility depends on it."""
+    """A cluster's figures, by namespace where visibility depends on the namespace."""
 
     nodes: int
     pods: Mapping[str, int]
@@ -383,7 +383,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planned(Answer, frozen=True, kw_only=True):
-    """A plan as it was decided, before anything that its caller may not see is removed."""
+    """A plan as decided, before parts hidden from its caller are removed."""
 
     complete: bool
     changed: list[int]
@@ -393,7 +393,7 @@ class Planned(Answer, frozen=True, kw_only=True):
     after: Counted
     status: PlanStatus = "Planned"
     repairs: list[Repair] | None = None
-    """None: no goal asks for them."""
+    """The repairs, or None if the goal does not ask for any."""
     unfinished: str | None = None
 
 
@@ -431,31 +431,31 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """A search for the next moves of a stored plan, which is made by planning its goal."""
+    """A search for the next moves of a stored plan, made by planning its goal."""
 
     plan: str
-    """The name of the plan that is kept."""
+    """The name of the stored plan."""
     uid: str
     goal: Rebalance
     bounds: PlanBounds
     under_way: int
-    """How many of its moves were under way when it was asked for."""
+    """How many of the plan's moves were in progress when the search was requested."""
 
 
 class FoundMoves(msgspec.Struct, frozen=True, kw_only=True):
-    """The moves that a search found; each is checked again before it is made."""
+    """The moves found by a search; each is checked again before it is made."""
 
     search: Search
     steps: tuple[PlanStep, ...]
     complete: bool
-    """Whether nothing was left to be tried."""
+    """Whether the search tried everything."""
 
 
 class PlansAnswer(Answer, frozen=True, kw_only=True):
-    """What a step of the stored plans leaves to be done."""
+    """The work that a step of the stored plans leaves for later."""
 
     due: datetime | None
-    """When the next step is due even if nothing changes, or None."""
+    """When the next step is due even without changes, or None."""
     evicted: int = 0
     """How many pods were evicted."""
     searches: tuple[Search, ...] = ()

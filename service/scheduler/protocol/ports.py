@@ -1,7 +1,8 @@
-"""What the scheduler needs from outside: a store, a clock and identifiers.
+"""The scheduler's ports: a store, a clock, and identifiers.
 
-Everything that could differ between two runs comes in here, so a simulation with several schedulers,
-one store and one clock can be repeated exactly. The types of the values are in `service.model.log.commit`.
+Everything that could differ between two runs enters through these ports, so a simulation with
+several schedulers, one store, and one clock can be repeated exactly. The types of the values are in
+`service.model.log.commit`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -32,7 +33,8 @@ from service.model.log.results import Behind, CommitResult, Committed, Lost
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked, or returns None to commit nothing.
 
-It is called in the event loop, must not wait, and should take at most 50 ms (protocol rule P6).
+The function is called in the event loop, must not wait, and should take at most 50 ms (protocol
+rule P6).
 """
 
 
@@ -40,11 +42,11 @@ class LogStore(Protocol):
     """The logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
-        """Return where the log ends, as of a time after this call began (protocol rule P8)."""
+        """Return the end of a log, as of a time after this call began (protocol rule P8)."""
         ...
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """Return where several logs end; missing clusters are left out."""
+        """Return the ends of several logs, omitting missing clusters."""
         ...
 
     async def read(
@@ -66,11 +68,11 @@ class LogStore(Protocol):
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (protocol rule P1).
 
-        Its leases cannot be taken by anybody else before it has ended.
+        No other holder can acquire the request's leases before the commit has ended.
 
         Raises:
-            OutcomeUnknown: it is not known whether the log was extended; ask `settle_unknown`.
-            ReplicaMismatch: the objects stored are not those that the request changes.
+            OutcomeUnknown: whether the log was extended is unknown; call `settle_unknown`.
+            ReplicaMismatch: the stored objects differ from those that the request changes.
         """
         ...
 
@@ -94,13 +96,13 @@ class LogStore(Protocol):
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Record answers that changed nothing, if the log still ends at this head (protocol rule P11)."""
+        """Record answers that changed nothing, if the log still ends at `head` (rule P11)."""
         ...
 
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> Sequence[IdempotencyRecord]:
-        """Return the records of these keys; keys without one are left out."""
+        """Return the records of these keys, omitting keys without a record."""
         ...
 
 
@@ -116,7 +118,7 @@ class ObjectStore(Protocol):
         ...
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """Return one object, and the head of the same instant."""
+        """Return one object, with the head at the same instant."""
         ...
 
     async def list(
@@ -134,7 +136,7 @@ class ObjectStore(Protocol):
 
 
 class HistoryStore(Protocol):
-    """The earlier revisions of clusters."""
+    """Reads earlier revisions of clusters."""
 
     async def index(
         self,
@@ -147,13 +149,13 @@ class HistoryStore(Protocol):
         node_name: str | None = None,
         limit: int,
     ) -> PastIndex:
-        """Return the objects of a kind that existed at a revision, by the last changes of the log."""
+        """Return the objects of a kind that existed at a revision."""
         ...
 
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the first of these objects as they were, at least one, or None if one was compacted."""
+        """Return the first of these objects in their earlier state, or None if compacted."""
         ...
 
     async def changes(
@@ -165,7 +167,7 @@ class HistoryStore(Protocol):
         limit: int,
         without: Sequence[str] = (),
     ) -> PastChanges:
-        """Return objects that have changed since a revision, except those of the kinds `without`."""
+        """Return objects that changed since a revision, except those of kinds in `without`."""
         ...
 
     async def bound_at(
@@ -176,14 +178,14 @@ class HistoryStore(Protocol):
 
 
 class ClusterStore(Protocol):
-    """The clusters themselves."""
+    """Creates, reads, and deletes clusters."""
 
     async def get(self, name: str) -> ClusterRow:
-        """Return the cluster that has this name now."""
+        """Return the cluster that currently has this name."""
         ...
 
     async def find(self, name: str) -> int:
-        """Return the id of the cluster that has this name now."""
+        """Return the id of the cluster that currently has this name."""
         ...
 
     async def ids(self) -> list[int]:
@@ -195,7 +197,7 @@ class ClusterStore(Protocol):
         ...
 
     async def create(self, name: str, config: bytes, caller: AuditedCaller) -> ClusterRow:
-        """Create a cluster; raises Conflict if the name is taken meanwhile."""
+        """Create a cluster; raises Conflict if the name was taken in the meantime."""
         ...
 
     async def delete(
@@ -220,15 +222,15 @@ class LeaseStore(Protocol):
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or extend a lease; return None if another holder has it or the cluster does not exist."""
+        """Acquire or extend a lease; return None if it is held or the cluster is gone."""
         ...
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return its current holder's; return None if the cluster does not exist."""
+        """Acquire or extend a lease, or return its current holder's; None without a cluster."""
         ...
 
     async def prolong(self, held: HeldLeases, seconds: float) -> bool:
-        """Extend all of these leases; if any has been lost, extend none and return False."""
+        """Extend all of these leases, or none if any was lost; return whether it worked."""
         ...
 
     async def transfer(
@@ -242,7 +244,7 @@ class LeaseStore(Protocol):
         ...
 
     async def expired(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the leases of these names that expired without being released, each with its cluster's name."""
+        """Return unreleased, expired leases with these names, each with its cluster's name."""
         ...
 
     async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
@@ -274,7 +276,7 @@ class HeartbeatStore(Protocol):
         ...
 
     async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
-        """Forget the heartbeats of deleted nodes."""
+        """Delete the heartbeats of deleted nodes."""
         ...
 
     async def unattended(self, name: str) -> list[str]:
@@ -286,16 +288,16 @@ class EventStore(Protocol):
     """The events of clusters."""
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or increment the count of equal ones; do nothing if the cluster does not exist."""
+        """Add events, or increment the count of equal ones; ignore clusters that do not exist."""
         ...
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete some events that are too old, or too many for a reason; return how many. Repeat until 0."""
+        """Delete some old or excess events, and return how many. Repeat until 0."""
         ...
 
 
 class AuditStore(Protocol):
-    """The audit, as far as the scheduler bounds it."""
+    """The part of the audit store that the scheduler needs to bound it."""
 
     async def sweep(self, *, keep_seconds: float) -> int:
         """Delete some rows older than `keep_seconds`; return how many. Repeat until 0."""
@@ -308,9 +310,9 @@ class HousekeepingStore(Protocol):
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float
     ) -> tuple[int, bool]:
-        """Do one step of compaction (protocol rule P12); return the log's floor, and whether it rose.
+        """Take one step of compaction (P12); return the log's floor, and whether it rose.
 
-        Repeat while it rises.
+        Repeat while the floor rises.
         """
         ...
 
@@ -320,7 +322,7 @@ class HousekeepingStore(Protocol):
 
 
 class RecoveryStore(Protocol):
-    """Detects that a database was restored, or a standby promoted."""
+    """Detects that a database was restored or a standby promoted."""
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
         """Record the history to which the cluster's revisions belong; lift them and return True if some may be lost.
@@ -331,7 +333,7 @@ class RecoveryStore(Protocol):
 
 
 class ReportStore(Protocol):
-    """The reports of processes on their replicas."""
+    """Stores processes' reports on their replicas."""
 
     async def report(self, process: str, states: Mapping[int, ReplicaState]) -> None:
         """Replace the report of a process; `states` maps cluster ids to the state of its replicas."""
@@ -339,15 +341,15 @@ class ReportStore(Protocol):
 
 
 class Store(Protocol):
-    """The truth: a log of commits for each cluster, and the objects that it adds up to.
+    """The source of truth: each cluster's log of commits, and the resulting objects.
 
-    Every call of its parts raises StorageUnavailable if the database cannot be reached (nothing was
+    All methods of the parts raise StorageUnavailable if the database cannot be reached (nothing was
     committed), and NotFound if the cluster does not exist.
     """
 
     @property
     def epoch(self) -> int:
-        """A number that rises when the database shows another history (protocol rule P3)."""
+        """A number that increases when the database may have another history (protocol rule P3)."""
         ...
 
     @property
@@ -384,11 +386,11 @@ class Store(Protocol):
     def recovery(self) -> RecoveryStore: ...
 
     def notify(self, cluster_id: int) -> None:
-        """Hint to other processes soon that a log has grown; the hint may get lost (protocol rule P14)."""
+        """Hint to other processes that a log has grown; hints may get lost (rule P14)."""
         ...
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield the clusters whose logs have reportedly grown; an empty set stands for all of them.
+        """Yield the clusters whose logs may have grown; an empty set stands for all.
 
         The iterator never ends and never raises.
         """
@@ -396,32 +398,32 @@ class Store(Protocol):
 
 
 class Clock(Protocol):
-    """Time, and the only way to let it pass."""
+    """The time, and the only way to wait."""
 
     def now(self) -> datetime:
-        """The wall clock, with a timezone: for timestamps that people read."""
+        """The wall clock with a timezone, for timestamps that people read."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment: for time limits."""
+        """Seconds since some fixed moment, for time limits."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Let other tasks run for so long; 0: each of them once."""
+        """Sleep for `seconds`; 0 yields to other tasks once."""
         ...
 
 
 class Ids(Protocol):
-    """Identifiers that nobody else has."""
+    """Generates identifiers."""
 
     def uid(self) -> str:
-        """A new object's `metadata.uid`."""
+        """Return a new object's `metadata.uid`."""
         ...
 
     def suffix(self) -> str:
-        """The end of a name that is made of a `generateName`, which others may have, too."""
+        """Return the suffix of a name made from a `generateName`, which may not be unique."""
         ...
 
     def commit_id(self) -> UUID:
-        """A new attempt's id."""
+        """Return the id of a new commit attempt."""
         ...

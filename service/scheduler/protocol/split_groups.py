@@ -1,4 +1,4 @@
-"""Split groups, which are placed across several clusters: what each cluster is asked about its part."""
+"""Split groups: the requests and answers about each cluster's part of a group."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,7 +8,7 @@ import msgspec
 from service.scheduler.protocol.answers import Answer
 
 GroupStep = Literal["Commit", "Bind", "Release", "Forget"]
-"""What a cluster does with its part of a group whose nodes are reserved.
+"""A cluster's step for its part of a group with reserved nodes.
 
 Commit: the home cluster decides that all pods are bound, and binds its own. Bind: another cluster
 binds its own after that. Release: the home gives up the group, unless it is committed, and deletes
@@ -17,29 +17,30 @@ bound everywhere.
 """
 
 STORED_MEANWHILE = "StoredMeanwhile"
-"""The reason for denying a reservation to a pod whose name has been stored meanwhile.
+"""The reason for denying a reservation to a pod whose name has since been stored.
 
-That pod would be deleted if the group were given up, so the whole part of the group is refused.
+The stored pod would be deleted if the group were given up, so the whole part is refused.
 """
 
 
 class ReservationTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The terms on which nodes are reserved for a cluster's part of a split group."""
+    """The terms on which a cluster reserves nodes for its part of a split group."""
 
     group: str
     """The id of the group."""
     home: str
-    """The name of the cluster that decides for all of them."""
+    """The name of the cluster that decides for all clusters of the group."""
     until: datetime
-    """The time from which on anybody may give the group up."""
+    """The time after which any process may give up the group."""
     clusters: tuple[str, ...] = ()
-    """The names of all clusters of the group, in the record of its home; in those of the others there are none."""
+    """The names of all of the group's clusters in the home's record; empty in other clusters'
+    records."""
 
 
 class GroupAnswer(Answer, frozen=True, kw_only=True):
     """The state of a split group in one cluster after a step."""
 
     committed: bool
-    """Whether the group is there and committed, which only its home knows."""
+    """Whether the group exists and is committed; only its home knows."""
     clusters: tuple[str, ...] = ()
-    """All clusters of the group, as its home knows them; none if it knows no such group."""
+    """All clusters of the group, according to its home; empty if the group is unknown there."""

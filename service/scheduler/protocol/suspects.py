@@ -16,7 +16,7 @@ class SuspectRegistry(Protocol):
     """Records which pod is being decided, and which pods have killed workers."""
 
     def refresh(self) -> int:
-        """Read the deaths of other workers; return a number that changes when the record does."""
+        """Read other workers' deaths; return a number that changes whenever the record does."""
         ...
 
     def deaths(self, cluster_id: int, namespace: str, spec: bytes) -> int:
@@ -24,7 +24,7 @@ class SuspectRegistry(Protocol):
         ...
 
     def deciding(self, cluster_id: int, namespace: str, name: str, spec: bytes) -> int:
-        """Record the pod being decided from now on; return how many workers died while deciding it."""
+        """Record the pod whose decision begins; return how many workers died while deciding it."""
         ...
 
     def decided(self) -> None:

@@ -1,1 +1,1 @@
-"""Replicas: clusters in the memory of a worker, which follow the log, with their quotas and groups."""
+"""Replicas: in-memory clusters that follow the log, with their quotas and groups."""

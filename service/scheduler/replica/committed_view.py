@@ -1,6 +1,6 @@
-"""The pods and nodes of a replica without its tentative changes, for lists with filters.
+"""A replica's pods and nodes without tentative changes, for filtered lists.
 
-Nothing is stored before the first list asks, so clusters without such lists have no overhead.
+The view is built for the first filtered list, so clusters without such lists have no overhead.
 """
 
 import asyncio
@@ -13,19 +13,18 @@ from service.model.selection.selectable_fields import NODE_NAME, PHASE, phase_of
 from service.scheduler.replica.replica import Entry, Replica, Stored
 
 INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})
-"""The kinds that a cluster may have very many objects of."""
+"""The kinds with potentially very many objects."""
 
 Group = tuple[str, ...]
-"""The kind of some objects, followed by what they share: a namespace, a node, a phase, or a
-label."""
+"""The kind of a group's objects, followed by the shared namespace, node, phase, or label."""
 
 _NAMESPACE, _LABEL = "namespace", "label"
 _GROUPED_AT_ONCE = 30
-"""How many objects take about a quarter of a millisecond."""
+"""How many objects take about a quarter of a millisecond to group."""
 
 
 class CommittedObjects:
-    """Pods and nodes as in the log, in groups that filters ask for."""
+    """Pods and nodes as in the log, grouped for filters."""
 
     def __init__(self) -> None:
         self.wants_new_pods = False
@@ -36,7 +35,7 @@ class CommittedObjects:
         """The changes made while the groups are being built, or None."""
 
     def drop(self) -> None:
-        """Forget everything, as the replica is dropped."""
+        """Drop everything, because the replica is dropped."""
         self.wants_new_pods, self.are_grouped, self._groups, self._meanwhile = (
             False,
             False,
@@ -49,7 +48,7 @@ class CommittedObjects:
         self.drop()
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Follow changes that are in the log."""
+        """Process changes that are in the log."""
         if self.are_grouped:
             self._follow(entries)
         elif self._meanwhile is not None:
@@ -61,10 +60,10 @@ class CommittedObjects:
                 self._change(entry.key, entry.before, entry.after)
 
     async def group(self, replica: Replica) -> None:
-        """Build the groups of the last loaded replica, a few objects at a time, if there are none.
+        """Build the last loaded replica's groups, unless they exist, a few objects at a time.
 
-        Other tasks may run in between, and the replica moves on. If it was dropped meanwhile, there
-        are no groups after this.
+        Other tasks may run in between, and the replica may change. If it was dropped in the
+        meantime, no groups exist afterwards.
         """
         async with self._grouping:
             if self.are_grouped:
@@ -88,9 +87,9 @@ class CommittedObjects:
     def candidates(
         self, kind: str, object_filter: ObjectFilter, namespace: str | None
     ) -> list[Stored]:
-        """Return all objects of a kind that may pass a filter, in no order, as they are in the log.
+        """Return all committed objects of a kind that may pass a filter, in no order.
 
-        They are the smallest group that has all of these; the groups have to exist.
+        The result is the smallest group that contains them all; the groups have to exist.
         """
         assert self.are_grouped
         nothing: Mapping[ObjectName, Stored] = {}
@@ -113,7 +112,7 @@ class CommittedObjects:
 
 
 def _groups_of(stored: Stored) -> Iterator[Group]:
-    """Yield the groups that an object is in."""
+    """Yield the groups that contain an object."""
     manifest = stored.manifest
     kind = manifest.kind
     yield (kind,)
@@ -126,7 +125,7 @@ def _groups_of(stored: Stored) -> Iterator[Group]:
 
 
 def _groups_for(kind: str, object_filter: ObjectFilter, namespace: str | None) -> Iterator[Group]:
-    """Yield groups that each have all objects that pass a filter."""
+    """Yield groups that each contain all objects matching a filter."""
     yield (kind,)
     if namespace is not None:
         yield kind, _NAMESPACE, namespace

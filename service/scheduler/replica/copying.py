@@ -1,4 +1,4 @@
-"""Copies replicas in memory: manifests are shared, counters are not."""
+"""Copies replicas in memory, sharing manifests but not counters."""
 
 from collections.abc import Generator, Mapping, Sequence
 
@@ -15,10 +15,10 @@ def copy_replica(
     templates: TemplateCache,
     config: ConfigManifest | None = None,
 ) -> Generator[None, None, Replica]:
-    """Create a replica of these objects by kind, step by step, perhaps with another configuration.
+    """Create a replica of objects by kind, step by step, optionally with another configuration.
 
-    The configuration affects how all other objects are compiled, so it comes first; the others come
-    in the order of their kinds, as when they are loaded.
+    The configuration affects how all other objects are compiled, so it comes first; the others
+    follow in the order of their kinds, as in a load.
     """
     replica = Replica(templates)
     if config is not None:

@@ -20,30 +20,30 @@ _log = logging.getLogger(__name__)
 
 
 class LoadObserver(Protocol):
-    """Receives each newly loaded replica of a cluster. Its methods raise nothing."""
+    """Receives each newly loaded replica of a cluster. Its methods never raise."""
 
     def on_loaded(self, replica: Replica) -> None:
-        """Take a newly loaded replica, without tentative changes."""
+        """Process a newly loaded replica, which has no tentative changes yet."""
         ...
 
 
 class Observer(LoadObserver, Protocol):
-    """Receives the committed changes of a replica. Its methods raise nothing."""
+    """Receives the committed changes of a replica. Its methods never raise."""
 
     wants_new_pods: bool
-    """Whether it has to receive commits that only add new pods, each with its node.
+    """Whether commits that only add placed pods have to be reported.
 
     Most commits do only that. While this is false, they are not reported, unless the cluster has
     rules that are required during execution: a new pod may break these.
     """
 
     def on_committed(self, entries: Sequence[Entry]) -> None:
-        """Take changes of the replica that were committed."""
+        """Process committed changes of the replica."""
         ...
 
 
 class Follower:
-    """The replica of one cluster and the committed head that it stands on.
+    """The replica of one cluster, and the committed head on which it is based.
 
     Both are None while no replica is loaded. Tentative changes of the replica are its owner's
     responsibility: they must be undone before the log is read (protocol rule P7).
@@ -60,26 +60,26 @@ class Follower:
         observers: Sequence[Observer],
         at_load: LoadObserver,
     ) -> None:
-        """Create a follower; `at_load` only receives new replicas."""
+        """Create a follower; observers in `at_load` receive only new replicas."""
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
         self._templates = templates
         self._limits = limits
         self._reason = "the cluster is used"
-        """Why the next replica is loaded."""
+        """The logged reason for loading the next replica."""
         self._loading: Loader[Replica] | None = None
-        """A load that stopped because the database could not be reached, to be continued."""
+        """A load interrupted by an unreachable database, to be continued, or None."""
         self.committed = CommittedObjects()
         """Pods and nodes at `head`, without tentative changes."""
         self._observers: Sequence[Observer] = (self.committed, *observers)
         self._at_load = at_load
         self._news: asyncio.Event | None = None
-        """Set at the next change or load; None while no task waits for one."""
+        """Set at the next change or load; None while no task is waiting for one."""
         self.replica: Replica | None = None
         self.head: Head | None = None
         self._known: Head | None = None
-        """The last head of a replica that was dropped."""
+        """The last head of a dropped replica, or None."""
         self._epoch: int | None = None
         """The store's epoch when the cluster's history was last checked."""
 
@@ -89,7 +89,7 @@ class Follower:
         return self._epoch != self._store.epoch
 
     def drop(self, reason: str) -> None:
-        """Drop the replica; the next `catch_up` loads a new one, and logs this reason."""
+        """Drop the replica; the next `catch_up` loads a new one and logs this reason."""
         self._known = self.head or self._known
         self.replica = self.head = self._loading = None
         self.committed.drop()
@@ -103,7 +103,7 @@ class Follower:
             self.replica.settle(end)
 
     async def reach(self, revision: int, seconds: float) -> bool:
-        """Wait a limited time for the replica to reach a revision of the log, and return whether it has."""
+        """Wait up to `seconds` for a revision of the log; return whether it was reached."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.has_reached(revision):
@@ -112,14 +112,14 @@ class Follower:
         return self.has_reached(revision)
 
     def has_reached(self, revision: int) -> bool:
-        """Return whether the replica has everything in the log up to a revision."""
+        """Return whether the replica includes everything in the log up to a revision."""
         return self.replica is not None and self.replica.committed_revision >= revision
 
     async def catch_up(self) -> None:
         """Bring the replica to the log's end, loading it if there is none or it has diverged.
 
         Raises:
-            StorageUnavailable: nothing was read; the replica is as it was.
+            StorageUnavailable: nothing was read; the replica is unchanged.
             NotFound: the cluster is gone.
             Exception: applying failed, and the replica was dropped.
         """
@@ -147,10 +147,10 @@ class Follower:
             self.head = Head(page.revision, page.tip, page.head.at)
 
     async def _continue_history(self) -> None:
-        """Skip revisions if changes may be lost that a client has seen.
+        """Skip revisions if changes that a client has seen may be lost.
 
-        Until then no commit can succeed wrongly: it names the head that it was decided on, and
-        fails if that is not the log's.
+        Until then, no commit can succeed wrongly: each names the head on which it was decided, and
+        fails unless the log ends there.
         """
         known = self.head or self._known
         await self._store.recovery.continue_history(self._cluster_id, known)
@@ -199,7 +199,7 @@ class Follower:
         )
 
     async def _read_page(self) -> bool:
-        """Apply the next page of the log, and return whether there is more to read or load."""
+        """Apply the log's next page, and return whether more has to be read or loaded."""
         assert self.head is not None
         after, tip = self.head.revision, self.head.tip
         page = await self._store.log.read(
@@ -213,7 +213,7 @@ class Follower:
 
 
 def _are_arrivals(entries: Sequence[Entry]) -> bool:
-    """Return whether each change is a new pod with its node."""
+    """Return whether each change adds a new pod that has a node."""
     for entry in entries:
         if entry.before is not None or entry.after is None:
             return False

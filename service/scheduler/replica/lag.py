@@ -2,15 +2,15 @@
 
 
 class Lag:
-    """Compares the last known head of a log with the revision of a replica."""
+    """Tracks a replica's lag behind the last known head of its log."""
 
     def __init__(self) -> None:
         self._head = self._missed = 0
         self._since = 0.0
-        """When the head at revision `_missed`, which the replica lacked then, became known."""
+        """When the head `_missed`, which the replica lacked then, became known."""
 
     def observe(self, head: int, replica: int, now: float) -> None:
-        """Record that the log has reached the revision `head`, and the replica `replica`."""
+        """Record that the log has reached revision `head`, and the replica revision `replica`."""
         self._head = head
         if replica >= self._missed or head < self._missed:
             self._missed, self._since = head, now

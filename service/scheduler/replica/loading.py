@@ -3,7 +3,7 @@
 One long snapshot would keep PostgreSQL from removing old row versions, and all rows would be in
 memory at once. Instead, each range is read together with the head at that instant. Before the range
 is added, the log brings the earlier ranges to that head. So after each step, all objects up to the
-last key read are as they were at one revision; at the end these are all objects.
+last key read reflect a single revision; at the end, these are all objects.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ _LIMITS = Limits()
 
 
 class ObjectSource(Protocol):
-    """The objects of clusters, as far as loading reads them."""
+    """The part of the object store needed for loading."""
 
     async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
-        """Read at most `limit` objects of all kinds in the order of their keys, beyond `after`."""
+        """Read at most `limit` objects of all kinds after the key `after`, in key order."""
         ...
 
 
 class LogSource(Protocol):
-    """The logs of clusters, as far as loading reads them."""
+    """The part of the log store needed for loading."""
 
     async def read(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
@@ -53,7 +53,7 @@ class Target(Protocol):
     """The objects being loaded, initially none."""
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Add objects that are not there yet."""
+        """Add new objects."""
         ...
 
     def apply(self, change: Change) -> None:
@@ -61,11 +61,11 @@ class Target(Protocol):
         ...
 
     def pass_over(self, change: Change) -> None:
-        """Skip the log's next change: its object will come with a later range."""
+        """Skip the log's next change, because its object will come with a later range."""
         ...
 
     def arrive(self, revision: int) -> None:
-        """Record that all objects in it are as they were at this revision."""
+        """Record that all loaded objects reflect this revision."""
         ...
 
 
@@ -75,8 +75,8 @@ AnyTarget = TypeVar("AnyTarget", bound=Target)
 class Loader(Generic[AnyTarget]):
     """Loads one cluster into a new target.
 
-    If a read fails, nothing is lost: `run` may be called again and continues from there. After any
-    other failure this object is unusable.
+    If a read fails, `run` may be called again, and continues where it stopped. After any other
+    failure, this object is unusable.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Loader(Generic[AnyTarget]):
         self.head: Head | None = None
         """The head of the objects in the target, or None if nothing is loaded yet."""
         self._after: ObjectKey | None = None
-        """The last key read: the target has all objects up to it."""
+        """The last key read; the target has all objects up to this key."""
 
     async def run(self) -> tuple[AnyTarget, Head]:
         """Load the whole cluster at one revision, and return it with the head at that revision.
@@ -127,7 +127,7 @@ class Loader(Generic[AnyTarget]):
         self.come_to(page.head)
 
     async def has_come_to(self, head: Head) -> bool:
-        """Bring what was read before to a later head; return False if the log does not lead there."""
+        """Replay the log up to `head`; return False if the log does not reach it."""
         while self.head is not None and self.head.tip != head.tip:
             page = await self._source.log.read(
                 self._cluster_id, self.head.revision, self.head.tip, self._page_changes
@@ -144,7 +144,7 @@ class Loader(Generic[AnyTarget]):
         return True
 
     def follow(self, changes: Sequence[Change], last: int) -> None:
-        """Apply the log's changes up to the revision `last` to the objects that were loaded before."""
+        """Apply the log's changes up to the revision `last` to the objects loaded so far."""
         for change in changes:
             if change.revision > last:
                 return
@@ -154,20 +154,20 @@ class Loader(Generic[AnyTarget]):
                 self._target.pass_over(change)
 
     def is_loaded(self, key: ObjectKey) -> bool:
-        """Return whether this key lies within the ranges that were read before."""
+        """Return whether a key lies within the ranges read so far."""
         assert self._after is not None
         return key <= self._after
 
     def come_to(self, head: Head) -> None:
-        """Record that all loaded objects are now as they were at this head."""
+        """Record that all loaded objects now reflect this head."""
         self._target.arrive(head.revision)
         self.head = head
 
 
 class Rows:
-    """A target that holds the stored rows, by their keys, of all objects that are wanted.
+    """A target that holds the wanted stored rows by key.
 
-    `room` is called with the number of bytes of all rows, and may raise if these are too many.
+    `room` is called with the total bytes of the rows, and may raise if there are too many.
     """
 
     def __init__(
@@ -205,10 +205,10 @@ class Rows:
             self._bytes -= len(known.body)
 
     def pass_over(self, change: Change) -> None:
-        """Do nothing: the object will come with a later range."""
+        """Do nothing, since the object will come with a later range."""
 
     def arrive(self, revision: int) -> None:
-        """Do nothing: `load` takes the revision from the head."""
+        """Do nothing, since `load` reads the revision from the head."""
 
 
 async def load(

@@ -1,7 +1,8 @@
 """An index of groups: members of pod groups, and pods that one request placed together.
 
-The index follows the replica change by change, tentative changes included; undoing a change is
-the opposite change. Like the ledger of quotas, it can be computed from the objects alone.
+The index follows the replica change by change, including tentative changes; undoing a change means
+applying the opposite one. Like the quota ledger, the index can be recomputed from the objects
+alone.
 """
 
 from collections.abc import Collection
@@ -21,7 +22,7 @@ class GroupRef(NamedTuple):
     workload: str = ""
     """The Workload that the pod group is part of."""
     replica_key: str = ""
-    """Which replica of the Workload's pod group it is."""
+    """The replica of the Workload's pod group."""
 
 
 class Groups:
@@ -30,10 +31,10 @@ class Groups:
     def __init__(self) -> None:
         self._labelled: dict[GroupRef, dict[ObjectName, None]] = {}
         self.waiting: dict[ObjectName, WaitingGroup] = {}
-        """The waiting group of each pod that waits to be placed all or none."""
+        """The waiting group of each pod waiting to be placed all or none."""
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the creation (no `before`), change, or deletion (no `after`) of one object."""
+        """Process the creation (no `before`), change, or deletion (no `after`) of an object."""
         match after or before:
             case PodManifest():
                 old, new = _labelled(before), _labelled(after)
@@ -75,7 +76,7 @@ class Groups:
 
 
 def group_of(manifest: PodManifest) -> GroupRef | None:
-    """Return the group that a pod is a member of by its label or spec, stored or not, or None."""
+    """Return the group of a pod, stored or not, by its label or spec, or None."""
     name, stated = manifest.pod.labels.get(POD_GROUP_LABEL), manifest.template.group
     if name:
         return GroupRef(manifest.pod.namespace, name)

@@ -2,8 +2,8 @@
 
 All changes take one path, whether they come from the log or are only tentative. Each is recorded
 with the previous state, so that changes can be undone, the newest first, until they are in the log
-(`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to be
-dropped: nothing here tries to repair it (protocol rule P7).
+(`settle`). If an error interrupts a change, the replica may be wrong and has to be dropped; no
+repair is attempted (protocol rule P7).
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One change of the replica: an object before and after it."""
+    """A change of the replica: an object before and after."""
 
     revision: int
     kind: str
@@ -63,16 +63,16 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 UNDO_STEP = 32
-"""How many changes of the engine one step of an undo takes back."""
+"""How many engine changes one step of an undo reverts."""
 
 
 def grown_by(entries: Sequence[Entry]) -> int:
-    """Return by how many objects some changes increased the total."""
+    """Return how much some changes increased the number of objects."""
     return sum((entry.after is not None) - (entry.before is not None) for entry in entries)
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
-    """A moment in the replica's life to which it can return."""
+    """A moment in the replica's history to which it can return."""
 
     position: int
     engine: int
@@ -80,28 +80,28 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Replica:
-    """The objects of one cluster at `revision`, which runs ahead of the log while tentative."""
+    """The objects of one cluster at `revision`, including tentative changes."""
 
     def __init__(self, templates: TemplateCache) -> None:
         self.cluster = Cluster(ClusterConfig())
         self.ledger = Ledger(self.cluster)
         self.groups = Groups()
         self.reservations: dict[ObjectName, GroupReservation] = {}
-        """The reservations for pods of split groups, until the outcome of their group is known."""
+        """The reservations for pods of split groups whose outcome is unknown."""
         self.revision = 0
         self._templates = templates
         self._objects: dict[str, dict[ObjectName, Stored]] = {}
         self._journal: list[Entry] = []
         self._digested: tuple[int, str] | None = None
-        """The revision of the last digest that was computed, and this digest."""
+        """The revision and value of the last digest computed, or None."""
         self._settled = 0
-        """How many entries were ever dropped from the journal's start."""
+        """The number of entries ever dropped from the journal's start."""
         self.on_committed: Callable[[Sequence[Entry]], None] | None = None
-        """Called with changes once they are in the log; the replica may have newer ones by then."""
+        """Called with changes once they are in the log; the replica may be ahead by then."""
 
     @property
     def committed_revision(self) -> int:
-        """The newest revision that is known to be in the log."""
+        """The newest revision known to be in the log."""
         return self.revision - len(self._journal)
 
     @property
@@ -119,7 +119,7 @@ class Replica:
 
     @property
     def questions(self) -> OpenQuestions:
-        """The open questions of decisions to expressions."""
+        """Decisions' open questions to expressions."""
         return self.cluster.devices.questions
 
     def get(self, kind: str, namespace: str, name: str) -> Stored | None:
@@ -127,7 +127,7 @@ class Replica:
         return self._objects.get(kind, {}).get((namespace, name))
 
     def pod(self, namespace: str, name: str) -> PodManifest | None:
-        """Return the pod of this name, or None."""
+        """Return the pod with this name, or None."""
         stored = self.get("Pod", namespace, name)
         if stored is None:
             return None
@@ -135,7 +135,7 @@ class Replica:
         return stored.manifest
 
     def node(self, name: str) -> NodeManifest | None:
-        """Return the node of this name, or None."""
+        """Return the node with this name, or None."""
         stored = self.get(NodeManifest.kind, "", name)
         if stored is None:
             return None
@@ -143,7 +143,7 @@ class Replica:
         return stored.manifest
 
     def node_state(self, name: str) -> NodeState | None:
-        """Return the remembered state of the node of this name, or None."""
+        """Return the stored state of the node with this name, or None."""
         stored = self.get(NodeState.kind, "", name)
         if stored is None:
             return None
@@ -156,7 +156,7 @@ class Replica:
 
     @property
     def kinds(self) -> Sequence[str]:
-        """The kinds that have, or had, objects."""
+        """The kinds that have or once had objects."""
         return tuple(self._objects)
 
     def objects(self, kind: str) -> Sequence[Stored]:
@@ -164,7 +164,7 @@ class Replica:
         return tuple(self._objects.get(kind, {}).values())
 
     def committed_objects(self) -> dict[str, Sequence[Stored]]:
-        """Return all objects by kind as they are in the log, without tentative changes."""
+        """Return all objects by kind as in the log, without tentative changes."""
         objects = {kind: dict(objects_by_key) for kind, objects_by_key in self._objects.items()}
         for entry in reversed(self._journal):
             if entry.before is None:
@@ -217,7 +217,7 @@ class Replica:
         """Apply a change that is in the log.
 
         Raises:
-            ValueError: it is not the next change of the log.
+            ValueError: the change is not the next one of the log.
         """
         self._check_next(change)
         if change.verb == "Put":
@@ -226,10 +226,10 @@ class Replica:
             self.delete(change.kind, change.namespace, change.name)
 
     def pass_over(self, change: Change) -> None:
-        """Skip a change in the log, of an object that will be loaded later (protocol rule P13).
+        """Skip a change in the log whose object will be loaded later (protocol rule P13).
 
         Raises:
-            ValueError: it is not the next change of the log.
+            ValueError: the change is not the next one of the log.
         """
         self._check_next(change)
         self.revision = change.revision
@@ -239,19 +239,19 @@ class Replica:
             raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
 
     def arrive(self, revision: int) -> None:
-        """Record that the loaded objects are at this revision, and will never be undone."""
+        """Record that the loaded objects are at this revision and will never be undone."""
         self.revision = revision
         self.settle_all()
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Add objects as they are stored, in the order of their keys.
+        """Add stored objects, in key order.
 
         The configuration affects how all other objects are compiled, so it has to come first; then
         namespaces, nodes, and the pods that are counted on them. The order of the kinds' names is
         the same.
 
-        Each step is done for all objects before the next step: so code and data stay in the
-        processor's caches, which saves a sixth of the time.
+        Each step handles all objects before the next step begins, which keeps code and data in the
+        processor's caches and saves a sixth of the time.
         """
         manifests = [read_row(row, self._templates) for row in rows]
         keys = [self.enter(manifest) for manifest in manifests]
@@ -262,7 +262,7 @@ class Replica:
         self.settle_all()
 
     def adopt(self, objects: Sequence[Stored]) -> None:
-        """Add objects of another replica, in the order that `load` requires."""
+        """Add another replica's objects, in the order that `load` requires."""
         for stored in objects:
             manifest = stored.manifest
             key = self.enter(manifest)
@@ -274,7 +274,7 @@ class Replica:
         """Apply committed changes of another replica.
 
         Raises:
-            ValueError: they are not the next changes of the log.
+            ValueError: the changes are not the next ones of the log.
         """
         for entry in entries:
             if entry.revision != self.revision + 1:
@@ -286,11 +286,11 @@ class Replica:
         self.settle_all()
 
     def mark(self) -> Mark:
-        """Return a mark of the present moment, for `undo` and `settle`."""
+        """Return a mark of the current moment, for `undo` and `settle`."""
         return Mark(self._settled + len(self._journal), self.cluster.position, self.revision)
 
     def tentative(self) -> Sequence[Entry]:
-        """Return the changes that are not known to be in the log, the oldest first."""
+        """Return the changes not known to be in the log, oldest first."""
         return tuple(self._journal)
 
     def since(self, mark: Mark) -> list[Entry]:
@@ -307,7 +307,7 @@ class Replica:
         self.cluster.undo(mark.engine)
 
     def undoing(self, mark: Mark) -> Generator[None, None, None]:
-        """Undo all changes since a mark in steps; before the last one, only read committed objects."""
+        """Undo all changes since a mark in steps; meanwhile, read only committed objects."""
         self._undo_objects(mark)
         while self.cluster.position - mark.engine > UNDO_STEP:
             self.cluster.undo(self.cluster.position - UNDO_STEP)
@@ -348,13 +348,13 @@ class Replica:
             self.on_committed(entries)
 
     def settle_all(self) -> None:
-        """Record that all changes up to now are in the log."""
+        """Record that all changes so far are in the log."""
         self.settle(self.mark())
 
     def digest(self) -> str:
         """Return a hash that is equal for equal replicas.
 
-        It is a hash of all keys and revisions, followed by a dash and one of all engine counters.
+        The value is a hash of all keys and revisions, a dash, and a hash of all engine counters.
         """
         if self._digested is None or self._digested[0] != self.revision:
             self._digested = (self.revision, self._digest())
@@ -372,7 +372,7 @@ class Replica:
         self.revision = entry.revision
 
     def account(self, before: Stored | None, after: Stored | None) -> None:
-        """Update quotas and groups for an object that was created, changed, or deleted."""
+        """Update quotas and groups for a created, changed, or deleted object."""
         old = before.manifest if before is not None else None
         new = after.manifest if after is not None else None
         present = new or old
@@ -386,7 +386,7 @@ class Replica:
             self.groups.change(old, new)
 
     def enter(self, manifest: StoredManifest) -> ObjectName:
-        """Pass an object to the engine; return its key, a tuple that is shared to save memory."""
+        """Pass an object to the engine; return its key, a shared tuple that saves memory."""
         match manifest:
             case PodManifest():
                 pod = self.counted(manifest) if self.reservations else manifest.pod
@@ -406,7 +406,7 @@ class Replica:
             case GroupReservation():
                 self._reserve(manifest)
             case EvictionState() | NodeState() | SplitGroup():
-                pass  # The engine does not need it to place pods.
+                pass  # The engine does not need this object to place pods.
             case QuotaManifest() | PodGroupManifest() | WaitingGroup():
                 pass  # tracked by the ledger and the groups
         return manifest.namespace, manifest.name
@@ -420,7 +420,7 @@ class Replica:
         return replace(pod, node_name=reservation.node_name, required_node_name=None)
 
     def end_reservation(self, key: ObjectName) -> None:
-        """Delete the reservation of a deleted pod, if any: it does not hold for later pods of its name."""
+        """Delete a deleted pod's reservation, so that no later pod of its name gets it."""
         reservation = self.reservations.get(key)
         if reservation is not None:
             self.delete(reservation.kind, *key)
@@ -461,5 +461,5 @@ class Replica:
 
 
 def _moved(reservation: MoveReservation) -> Pod:
-    """Return the replacement of a pod that is moved, as the engine sees it."""
+    """Return the replacement of a moved pod, as the engine sees it."""
     return replace(reservation.pod.pod, node_name=None, nominated_node_name=None)

@@ -1,4 +1,4 @@
-"""The kinds of objects that a replica holds, and how each is decoded from its bytes."""
+"""The kinds of objects that a replica holds, and their decoding."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,7 @@ from service.model.registry.manifests import AnyManifest, PodManifest, TemplateC
 
 
 class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster's configuration as the object (`Cluster`, "", `config`)."""
+    """A cluster's configuration, stored as the object (`Cluster`, "", `config`)."""
 
     kind: ClassVar[str] = CLUSTER_KIND
     namespace: ClassVar[str] = ""
@@ -30,7 +30,7 @@ class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViolationTimer(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when a rule of a pod has not held; the uid identifies this very pod."""
+    """The time when a pod's rule broke; the uid identifies the very pod."""
 
     namespace: str
     name: str
@@ -47,7 +47,7 @@ class EvictionsAt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockedEviction(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod whose rule does not hold, but whose eviction a disruption budget does not allow."""
+    """A pod with a broken rule whose eviction a disruption budget forbids."""
 
     namespace: str
     name: str
@@ -57,7 +57,7 @@ class BlockedEviction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state that evictions need in later sweeps, as the object (`Evictions`, "", `state`)."""
+    """The evictions' state for later sweeps, stored as the object (`Evictions`, "", `state`)."""
 
     kind: ClassVar[str] = "Evictions"
     namespace: ClassVar[str] = ""
@@ -67,18 +67,18 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     timers: tuple[ViolationTimer, ...] = ()
     """The running timers, sorted by namespace, name, and rule."""
     recent: tuple[EvictionsAt, ...] = ()
-    """The evictions of the last minute, the oldest first."""
+    """The evictions of the last minute, oldest first."""
     blocked: tuple[BlockedEviction, ...] = ()
-    """The pods that wait for a disruption budget, as already reported in an event."""
+    """The pods waiting for a disruption budget that were already reported in an event."""
 
     def render(self) -> bytes:
         return msgspec.json.encode(self)
 
 
 class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that were to be placed all or none and now wait, as (`WaitingGroup`, "", id).
+    """Pods that wait to be placed all or none, stored as (`WaitingGroup`, "", id).
 
-    The group also waits for members that are not stored because they were denied.
+    The group also waits for denied members, which are not stored.
     """
 
     kind: ClassVar[str] = "WaitingGroup"
@@ -94,9 +94,9 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeState(msgspec.Struct, frozen=True, kw_only=True):
-    """The remembered state of a node besides its manifest, as (`NodeState`, "", the node's name).
+    """A node's state besides its manifest, stored as (`NodeState`, "", the node's name).
 
-    A node without such state has none.
+    The object exists only for nodes with such state.
     """
 
     kind: ClassVar[str] = "NodeState"
@@ -105,22 +105,22 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     labels: ClassVar[Mapping[str, str]] = {}
     name: str
     silent: bool = False
-    """Whether its condition Ready is Unknown because it has not reported for too long."""
+    """Whether the condition Ready is Unknown because the node has not reported for too long."""
     told_ready: str = ""
-    """The last status of a silent node's condition Ready, or ""."""
+    """The last reported status of a silent node's condition Ready, or ""."""
     deleted: bool = False
     """Whether the node was deleted while pods were on it."""
     deleted_at: datetime | None = None
-    """The start of these pods' grace period, or None until a sweep has set it."""
+    """The start of the grace period of these pods, or None until a sweep sets it."""
 
     def render(self) -> bytes:
         return msgspec.json.encode(self)
 
 
 class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Room that is reserved for the replacement of a pod that a plan moves.
+    """Room reserved for the replacement of a pod that a plan moves.
 
-    It is the object (`MoveReservation`, namespace, name) of that pod, from its eviction on. It
+    Stored as the object (`MoveReservation`, namespace, name) from the pod's eviction on. It
     includes the pod, which is deleted before its replacement is created.
     """
 
@@ -128,7 +128,7 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
     uid: ClassVar[str] = ""
     labels: ClassVar[Mapping[str, str]] = {}
     pod: PodManifest
-    """The pod as it was before it was evicted."""
+    """The pod as it was before its eviction."""
     node_name: str
     """The node on which room is reserved."""
     plan: str
@@ -136,7 +136,7 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
     plan_uid: str
     since: datetime
     came_to: str = ""
-    """The node of the replacement, or "" until it is placed. From then on no room is reserved."""
+    """The replacement's node, or "" until placed. Once placed, no room is reserved any more."""
 
     @property
     def namespace(self) -> str:
@@ -160,7 +160,7 @@ class MoveReservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A `MoveReservation` as it is written."""
+    """The encoded form of a `MoveReservation`."""
 
     pod: msgspec.Raw
     node_name: str
@@ -171,11 +171,10 @@ class _Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A split group, as (`SplitGroup`, "", id) of one of its clusters, its home, which decides for all.
+    """A split group, stored as (`SplitGroup`, "", id) in its home cluster, which decides for all.
 
-    While it exists uncommitted, the pods of the group wait with their nodes reserved; once it is
-    committed, they are bound; if it is deleted, pods that are not bound never will be, and are
-    deleted.
+    While the group exists uncommitted, its pods wait with reserved nodes. Once it is committed, its
+    pods are bound. If it is deleted, unbound pods are deleted, too.
     """
 
     kind: ClassVar[str] = "SplitGroup"
@@ -186,7 +185,7 @@ class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...]
     """The names of all clusters that have pods of the group, including its home."""
     until: datetime
-    """From when on any process may give up the group or, if it is committed, complete it."""
+    """The time after which any process may give up the group or, if committed, complete it."""
     committed: bool = False
 
     def render(self) -> bytes:
@@ -194,9 +193,9 @@ class SplitGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
-    """The node of one pod of a `SplitGroup`, until the outcome of the group is known.
+    """The reserved node of a pod of a `SplitGroup`, until the group's outcome is known.
 
-    It is the object (`GroupReservation`, namespace, name) of that pod, which is also stored as
+    Stored as the object (`GroupReservation`, namespace, name) of the pod, which is also stored as
     pending. All rules treat the pod as being on the node.
     """
 
@@ -206,12 +205,12 @@ class GroupReservation(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     pod_uid: str
-    """The uid of the pod; another one of its name does not count."""
+    """The uid of the pod; the reservation does not apply to another pod of this name."""
     node_name: str
     group: str
     """The id of the group."""
     home: str
-    """The name of the cluster that has the `SplitGroup`."""
+    """The name of the cluster that stores the `SplitGroup`."""
     until: datetime
     """The time until which the group may be committed, as in the `SplitGroup`."""
 
@@ -230,7 +229,7 @@ INTERNAL_KINDS = frozenset(
         WaitingGroup.kind,
     }
 )
-"""The kinds that clients do not see as objects."""
+"""The kinds hidden from clients."""
 
 StoredManifest: TypeAlias = (
     AnyManifest
@@ -242,11 +241,11 @@ StoredManifest: TypeAlias = (
     | SplitGroup
     | WaitingGroup
 )
-"""Every kind of object that a replica holds."""
+"""Any object that a replica holds."""
 
 
 def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredManifest:
-    """Decode an object from its committed bytes, which are valid.
+    """Decode an object from its committed bytes, which are known to be valid.
 
     Raises:
         KeyError: this version does not know the kind.
@@ -273,7 +272,7 @@ def read_row(row: ObjectRow | Change, templates: TemplateCache) -> StoredManifes
     """Decode an object from its row, or from the change that put it.
 
     Raises:
-        ObjectUnreadable: it cannot be read.
+        ObjectUnreadable: the object cannot be read.
         PluginMissing: a configuration names a plugin that this process does not know.
     """
     try:

@@ -1,4 +1,4 @@
-"""Finds claims and volumes that contradict each other, and devices that were allocated twice."""
+"""Finds contradictory claims and volumes, and doubly allocated devices."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 def torn_bindings(cluster: Cluster) -> Iterator[tuple[str, str]]:
     """Yield the subject and the description of each problem.
 
-    A volume controller may record a binding in two steps, first in the volume. So a volume may name
-    a claim that does not name it yet.
+    A volume controller may record a binding in two steps, starting with the volume, so a volume may
+    name a claim that does not name the volume yet.
     """
     for claim in cluster.volumes.claims.values():
         if problem := _of_claim(cluster, claim):

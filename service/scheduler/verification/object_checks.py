@@ -1,4 +1,4 @@
-"""Checks the objects of one cluster as they are stored in a database."""
+"""Checks the objects of one cluster as stored in a database."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,7 +18,7 @@ Wrong = tuple[str, str]
 
 
 class LoadedObjects:
-    """A replica built from the rows of a cluster, with the rows that cannot be valid."""
+    """A replica built from a cluster's rows, with a list of the invalid rows."""
 
     def __init__(self, revision: int) -> None:
         """Create an empty one; no object can have changed after `revision`, that of the head."""
@@ -27,10 +27,10 @@ class LoadedObjects:
         self._replica = Replica(self._templates)
         self._mistaken: list[Wrong] = []
         self.count = 0
-        """How many objects there are, including those that cannot be read."""
+        """The number of objects, including unreadable ones."""
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Add objects, in the order of their keys, ignoring those that cannot be read."""
+        """Add objects in key order, ignoring unreadable ones."""
         self.count += len(rows)
         self._replica.load([row for row in rows if self._is_readable(row)])
 
@@ -67,7 +67,7 @@ class LoadedObjects:
         yield from overfull_nodes(self._replica)
 
     def broken_rules(self) -> Iterator[Wrong]:
-        """Yield placed pods that break a required rule, as `moorage violations` does."""
+        """Yield placed pods that break a required rule, like `moorage violations`."""
         inspection = Inspection(self._replica.cluster)
         for pod_class in inspection.suspects(self._replica.cluster.placed_classes()):
             for violation in inspection.of(pod_class):
@@ -76,7 +76,7 @@ class LoadedObjects:
                 yield f"Pod {pod.namespace}/{pod.name}", f"{breach}: {violation.breach.reason}."
 
     def exceeded_quotas(self) -> Iterator[Wrong]:
-        """Yield quotas whose usage exceeds them."""
+        """Yield quotas that are exceeded by their usage."""
         for stored in self._replica.objects(QuotaManifest.kind):
             namespace, name = stored.manifest.namespace, stored.manifest.name
             quota, used = self._replica.ledger.usage(namespace, name)
@@ -91,7 +91,7 @@ class LoadedObjects:
                     )
 
     def torn_bindings(self) -> Iterator[Wrong]:
-        """Yield claims and volumes that contradict each other, and devices that are allocated twice."""
+        """Yield contradictory claims and volumes, and doubly allocated devices."""
         yield from torn_bindings(self._replica.cluster)
 
 

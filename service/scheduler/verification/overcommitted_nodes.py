@@ -1,4 +1,4 @@
-"""Recounts what the pods of each node request, without the engine's counters, to find overcommitted nodes."""
+"""Finds overcommitted nodes by recounting their pods' requests without the engine's counters."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,9 @@ _PODS = "pods"
 
 
 def overfull_nodes(replica: Replica) -> Iterator[tuple[str, str]]:
-    """Yield overcommitted nodes and what exceeds them, if any profile of the cluster filters by it.
+    """Yield overcommitted nodes and their excess, if any profile of the cluster filters by it.
 
-    A node may have shrunk after its pods were placed, if its owner changed it.
+    A node may have shrunk since its pods were placed.
     """
     profiles = replica.cluster.profiles.values()
     counts_room = any(pipeline.has_filter(node_resources_fit.NAME) for pipeline in profiles)
@@ -45,13 +45,13 @@ def _pods_by_node(replica: Replica) -> dict[str, list[Pod]]:
 
 
 class _Requests:
-    """Sums the requests of pods; pods of one template share their spec, which is read once."""
+    """Sums the requests of pods, reading each spec shared by a template's pods only once."""
 
     def __init__(self) -> None:
         self._known: dict[int, Mapping[str, int]] = {}
 
     def of(self, pods: list[Pod]) -> Counter[str]:
-        """Return the sums by resource: cpu in milli-units, all else in whole units."""
+        """Return the sums by resource: cpu in milli-units, all others in whole units."""
         needed: Counter[str] = Counter({_PODS: len(pods)})
         for pod in pods:
             needed.update(self._of(pod))
@@ -60,7 +60,7 @@ class _Requests:
     def _of(self, pod: Pod) -> Mapping[str, int]:
         if pod.resize is not None:
             return placed_requests(pod.spec, pod.resize).amounts
-        # Specs are cached by id, since the replica holds them all meanwhile.
+        # Specs are cached by id, which is safe because the replica keeps them all alive.
         requests = self._known.get(id(pod.spec))
         if requests is None:
             requests = self._known[id(pod.spec)] = placed_requests(pod.spec, None).amounts
@@ -76,7 +76,7 @@ def _beyond(allocatable: dict[str, int], needed: Counter[str]) -> Iterator[str]:
 
 
 def _shared_ports(pods: list[Pod]) -> Iterator[str]:
-    """Yield host ports that two pods have at the same address."""
+    """Yield the host ports that two pods share at the same address."""
     users: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     for pod in pods:
         for address, protocol, port in set(host_ports(pod.spec)):

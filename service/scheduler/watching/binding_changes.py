@@ -1,4 +1,4 @@
-"""Changes of bindings, as small records: each is derived from one change of the log alone."""
+"""Changes of bindings, as small records derived from single changes of the log."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -63,7 +63,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Pod(msgspec.Struct, frozen=True):
-    """The part of a pod's JSON that records are made of."""
+    """The fields of a pod's JSON that records need."""
 
     metadata: _Metadata = _Metadata()
     status: _Status | None = None
@@ -99,11 +99,11 @@ class BindingSelection(msgspec.Struct, frozen=True, kw_only=True):
     def record(self, change: Change) -> BindingChange | None:
         """Return a change's effect on a selected binding, or None.
 
-        Each revision has at most one record, so that a stream can continue after any of them. A
-        watcher of one node gets Unplaced for a pod that has moved to another.
+        Each revision has at most one record, so that a stream can resume after any record. A
+        watcher of one node receives Unplaced for a pod that has moved to another node.
 
         Raises:
-            Compacted: the log does not say what the pod was before.
+            Compacted: the log lacks the pod's earlier state.
         """
         if change.kind != PodManifest.kind or self.namespace not in {None, change.namespace}:
             return None
@@ -139,7 +139,7 @@ def _put(change: Change) -> BindingChange | None:
 
 
 def _action(pod: _Pod, before: Mapping[str, str]) -> BindingAction | None:
-    """Return the action of a pod with a node, if the change has just caused it, or None."""
+    """Return the binding action that a change of a pod with a node just caused, or None."""
     if (ended := _ENDED.get(pod.phase)) is not None:
         return ended if NODE_NAME in before or PHASE in before else None
     is_new = NODE_NAME in before or before.get(PHASE) in _ENDED

@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 
 
 class Feed:
-    """Keeps a ring of the newest commits up to date whenever it is woken.
+    """Keeps a ring of the newest commits, updated whenever it is woken.
 
-    `watchers` counts the watches that use it. Once it has ended, by an error or by `end`, it does
+    `watchers` counts the watches of the feed. A feed that has ended, by an error or by `end`, does
     not restart.
     """
 
@@ -31,7 +31,7 @@ class Feed:
         self._node_watchers = 0
         self.ended = False
         self.news = asyncio.Event()
-        """Set, and replaced by a new one, whenever there is more to take, or the feed ends."""
+        """Set, and then replaced by a new event, whenever commits arrive or the feed ends."""
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -43,26 +43,26 @@ class Feed:
         self._error: Exception | None = None
 
     def wake(self) -> None:
-        """Have the log read soon."""
+        """Schedule a read of the log."""
         self._wake.set()
 
     def on_head(self, head: Head | None) -> None:
-        """Schedule reading the log if its head is new; it is None if the cluster was deleted."""
+        """Schedule a read of the log if its head is new; a head of None means a deleted cluster."""
         if head is None or (head.revision, head.tip) != (self.ring.revision, self.ring.tip):
             self.wake()
 
     def end(self, error: Exception | None = None) -> None:
-        """Accept no more commits; after the last one in the ring, `after` raises `error`."""
+        """Stop accepting commits; after the last one in the ring, `after` raises `error`."""
         if not self.ended:
             self.ended, self._error = True, error
             self.wake()
             self._signal()
 
     def after(self, tip: UUID) -> Sequence[LoggedCommit] | None:
-        """Return the commits after `tip`, none after the newest, or None if it is not in the ring.
+        """Return the commits after `tip` (none after the newest), or None if not in the ring.
 
         Raises:
-            Exception: the error that the feed ended with, once everything before it was taken.
+            Exception: the error that ended the feed, once all earlier commits were returned.
         """
         limits = self._limits
         commits = self.ring.after(tip, limits.watch_page_changes, limits.watch_page_bytes)
@@ -71,10 +71,10 @@ class Feed:
         return commits
 
     def after_on_node(self, tip: UUID, node: str) -> Sequence[LoggedCommit] | None:
-        """Return the commits after `tip` that concern the pods of a node, as far back as that is known.
+        """Return the commits after `tip` that concern pods of a node, as far back as indexed.
 
-        If there are none, none of the commits up to the newest concern the node. Further back, this
-        returns what `after` does.
+        An empty result means that no commit up to the newest concerns the node. Before the index
+        begins, the result is that of `after`.
         """
         nodes, number = self.ring.nodes, self.ring.number_after(tip)
         if nodes is None or number is None or number < nodes.begin:
@@ -84,13 +84,13 @@ class Feed:
         return commits or self.after(self.ring.tip)
 
     def watch_nodes(self) -> None:
-        """Index commits by node from now on, until `leave_nodes` was called as often."""
+        """Start indexing commits by node; balance each call with one to `leave_nodes`."""
         self._node_watchers += 1
         if self.ring.nodes is None:
             self.ring.nodes = NodeIndex(self.ring.end)
 
     def leave_nodes(self) -> None:
-        """End one use of the index by node."""
+        """Release one use of the node index."""
         self._node_watchers -= 1
         if self._node_watchers == 0:
             self.ring.nodes = None
@@ -102,7 +102,7 @@ class Feed:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._catch_up()
-                # Everything committed during this pause is on the next page.
+                # All commits made during this pause are on the next page.
                 await self._clock.sleep(self._limits.watch_pause_seconds)
         except MoorageError as error:
             self.end(error)
@@ -116,7 +116,7 @@ class Feed:
             try:
                 more = await self._read_page()
             except StorageUnavailable:
-                # The next look at the heads will wake this feed again.
+                # The next check of the heads will wake this feed again.
                 _log.debug("Cluster %s: the log could not be read.", self.cluster_id)
                 return
 
@@ -140,7 +140,7 @@ class Feed:
 
 
 def lost_history(diverged: Diverged, after: int) -> MoorageError:
-    """Return why the log does not continue a revision: compacted, or another log (protocol rule P3)."""
+    """Return the error for a log that cannot continue a revision: compacted or replaced (P3)."""
     if diverged.floor > after:
         return Compacted(
             f"The log reaches back to revision {diverged.floor} only; changes after {after} are gone."

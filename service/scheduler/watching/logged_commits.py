@@ -1,4 +1,4 @@
-"""Divides a page of the log into its commits with their changes, as watches take them."""
+"""Divides pages of the log into commits with their changes, the units of watches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from service.model.log.commit import Change, CommitInfo, LogPage
 
 
 class LoggedCommit(msgspec.Struct, frozen=True):
-    """One commit with its changes; a reader that began within it has only the rest of them."""
+    """A commit with its changes; a reader that started within it gets only the remaining ones."""
 
     info: CommitInfo
     changes: Sequence[Change]

@@ -1,8 +1,8 @@
-"""The recent commits that concern each node's pods, and the watches that wait for them.
+"""Recent commits by the nodes whose pods they concern, and the watches waiting for them.
 
 With a watch for each node, every change concerns one or two of thousands of watches. So the feed
-examines a change once, and wakes only the watches that it concerns. A waiting watch costs nothing,
-whatever happens elsewhere.
+examines each change once, and wakes only the watches concerned. A waiting watch costs nothing while
+other nodes' pods change.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from service.scheduler.watching.watch_events import nodes_of
 
 
 class Position(NamedTuple):
-    """Between two commits: the revision and id of the earlier one."""
+    """A position between two commits: the revision and id of the earlier one."""
 
     revision: int
     tip: UUID
 
 
 class Waiter:
-    """A watch of one node's pods that has everything up to the newest commit."""
+    """A watch of one node's pods that has received everything up to the newest commit."""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.news = asyncio.Event()
         self.position: Position | None = None
-        """Just before the first later commit that concerns the node, or None."""
+        """The position just before the first later commit that concerns the node, or None."""
 
     def wake(self, position: Position | None) -> None:
         """Let the watch continue from a position, or from the newest commit if None."""
@@ -46,10 +46,10 @@ _Numbered = tuple[int, LoggedCommit]
 
 
 class NodeIndex:
-    """The commits of a ring from the number `begin` on, by the nodes whose pods they concern.
+    """The commits of a ring from number `begin` on, by the nodes whose pods they concern.
 
-    A commit has only the changes that concern the node. If it is unknown which nodes it concerns,
-    it stands for all nodes as a whole.
+    Each node's commits contain only the changes that concern it. A commit with unknown nodes is
+    indexed, as a whole, for all nodes.
     """
 
     def __init__(self, begin: int) -> None:
@@ -57,11 +57,11 @@ class NodeIndex:
         self._of_node: dict[str, deque[_Numbered]] = {}
         self._of_all: deque[_Numbered] = deque()
         self._order: deque[tuple[int, Collection[str]]] = deque()
-        """The nodes that each commit is indexed under."""
+        """The nodes under which each commit is indexed."""
         self._waiting: dict[str, dict[Waiter, None]] = {}
 
     def add(self, number: int, commit: LoggedCommit) -> None:
-        """Add the commit with the next number, and wake the watches that it concerns."""
+        """Add the commit with the next number, and wake the watches concerned."""
         before = Position(commit.info.first - 1, commit.info.parent)
         concerned = _by_node(commit)
         if concerned is None:
@@ -75,7 +75,7 @@ class NodeIndex:
         self._order.append((number, concerned.keys()))
 
     def drop_before(self, number: int) -> None:
-        """Drop the commits with smaller numbers, as the ring has dropped them."""
+        """Drop the commits with smaller numbers, which the ring has dropped."""
         while self._of_all and self._of_all[0][0] < number:
             self._of_all.popleft()
         while self._order and self._order[0][0] < number:
@@ -129,7 +129,7 @@ def _by_node(commit: LoggedCommit) -> dict[str, LoggedCommit] | None:
 
 
 def _since(commits: deque[_Numbered], number: int) -> list[_Numbered]:
-    """Return the commits from a number on; most often they are few, at the end."""
+    """Return the commits numbered `number` or higher, searching from the end."""
     recent: list[_Numbered] = []
     for numbered in reversed(commits):
         if numbered[0] < number:

@@ -1,4 +1,4 @@
-"""The memory that a watch may use for the log: its page, and the answer encoded from it."""
+"""The memory that a watch may use for the log: its page and the encoded answer."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -8,18 +8,18 @@ from service.scheduler.watching.logged_commits import LoggedCommit
 
 
 class PageRoom(Protocol):
-    """Bounds the bytes that one watch holds, together with all others."""
+    """Limits the bytes held by one watch, and by all watches together."""
 
     def fits(self, count: int) -> bool:
         """Return whether the watch may hold `count` bytes in total now."""
         ...
 
     async def reserve(self, count: int) -> None:
-        """Hold `count` bytes in total, as soon as there is room for them."""
+        """Reserve `count` bytes in total, waiting until there is room."""
         ...
 
     def settle(self, count: int) -> None:
-        """Hold exactly `count` bytes, whether there is room for them or not."""
+        """Reserve exactly `count` bytes, whether or not there is room."""
         ...
 
 
@@ -57,7 +57,7 @@ def first_commits(
 
 
 def page_bytes(page: LogPage) -> int:
-    """Return how many bytes a watch holds for a page, as `held_bytes` does."""
+    """Return how many bytes a watch holds for a page, consistent with `held_bytes`."""
     return 2 * sum(len(change.body) for change in page.changes)
 
 

@@ -1,4 +1,4 @@
-"""The last commits of a log, within bounds, for all watches that keep up with it."""
+"""The latest commits of a log, within bounds, for all watches that keep up."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -12,10 +12,11 @@ from service.scheduler.watching.page_room import body_bytes, first_commits
 
 
 class RecentCommits:
-    """Recent commits, each based on the one before.
+    """Recent commits, each following the one before.
 
-    Old ones are dropped as soon as changes or bytes exceed a bound; the newest is kept whatever its
-    size. Readers track their position by the id of the last commit they have (protocol rule P3).
+    Old commits are dropped once changes or bytes exceed a bound; the newest is kept regardless of
+    its size. Readers track their position by the id of the last commit they have (protocol rule
+    P3).
     """
 
     def __init__(self, head: Head, *, changes_max: int, bytes_max: int) -> None:
@@ -25,12 +26,11 @@ class RecentCommits:
         self._bytes_max = bytes_max
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
-        """The number of the commit that follows each commit, counted from the first ever in the
-        ring."""
+        """The number of the commit after each commit, counted from the ring's first ever."""
         self._dropped = 0
         self._changes = self._bytes = 0
         self.nodes: NodeIndex | None = None
-        """The commits by the nodes whose pods they concern, while any watch needs them."""
+        """The commits by the nodes whose pods they concern, while any watch needs the index."""
 
     def append(self, page: LogPage) -> None:
         """Add the commits that follow `tip` in the log."""
@@ -50,7 +50,7 @@ class RecentCommits:
             self.nodes.drop_before(self._dropped)
 
     def number_after(self, tip: UUID) -> int | None:
-        """Return the number of the commit after `tip`, possibly still to come, or None if dropped."""
+        """Return the number of the commit after `tip`, or None if dropped."""
         return self.end if tip == self.tip else self._numbers.get(tip)
 
     @property
@@ -69,7 +69,7 @@ class RecentCommits:
 
     @property
     def _is_over(self) -> bool:
-        # Fences have no changes, but take room, too.
+        # Fences have no changes, but take up room, too.
         entries = max(self._changes, len(self._commits))
         return entries > self._changes_max or self._bytes > self._bytes_max
 

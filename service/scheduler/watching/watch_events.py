@@ -1,4 +1,4 @@
-"""Which changes are events for a watcher, and of which type: derived from the change alone."""
+"""Which changes are events for a watcher, and of which type, derived from the changes alone."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -43,12 +43,12 @@ class WatchSelection(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def event(self, change: Change) -> EventType | None:
-        """Return the event that a change is for a watcher of the selected objects, or None.
+        """Return the event type of a change for a watcher of the selected objects, or None.
 
         An object that starts to match is added, one that ceases to match is deleted.
 
         Raises:
-            Compacted: the log does not say whether the object matched before.
+            Compacted: the log lacks the earlier state needed to tell whether the object matched.
         """
         if self.kinds is not None and change.kind not in self.kinds:
             return None
@@ -104,7 +104,7 @@ def altered_fields(change: Change) -> Mapping[str, str]:
     """Return the earlier values of the fields that a Put altered.
 
     Raises:
-        Compacted: the log does not say.
+        Compacted: the log lacks the earlier values.
     """
     if change.fields_before is None:
         raise Compacted(
@@ -117,7 +117,7 @@ def altered_fields(change: Change) -> Mapping[str, str]:
 def nodes_of(change: Change) -> frozenset[str] | None:
     """Return the nodes whose pods a change concerns ("" for none), or None if any may be.
 
-    A pod that moves concerns the node that it leaves and its new one.
+    A moving pod concerns both its old and its new node.
     """
     if change.kind != PodManifest.kind:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Watches: positions in logs, and the feeds that they share."""
+"""Watches: positions in logs, with feeds shared between them."""
 
 import asyncio
 from collections import Counter
@@ -20,11 +20,11 @@ from service.scheduler.watching.page_room import PageRoom, UnlimitedRoom, held_b
 _UNLIMITED = UnlimitedRoom()
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-"""Runs a coroutine in the background, and keeps its task from being collected."""
+"""Runs a coroutine in the background, keeping its task from being garbage-collected."""
 
 
 class Watches:
-    """All watches of this process, and one feed for each watched cluster."""
+    """All watches of this process, with one feed for each watched cluster."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self._store = store
@@ -32,9 +32,9 @@ class Watches:
         self._limits = limits
         self._spawn = spawn
         self.feeds: dict[int, Feed] = {}
-        """The feed that the watches of a cluster share, for each watched cluster."""
+        """The shared feed of each watched cluster."""
         self._slots: Counter[str | None] = Counter()
-        """How many watches each caller has. A watch is counted before anything is awaited, so that
+        """The number of watches of each caller. A watch is counted before any await, so that
         concurrent calls cannot exceed the limit together."""
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
@@ -50,18 +50,18 @@ class Watches:
         return set(self.feeds)
 
     def on_head(self, heads: dict[int, Head], asked: set[int]) -> None:
-        """Process the heads of the clusters `asked`; a deleted cluster has none."""
+        """Process the heads of the clusters `asked`; a missing head means a deleted cluster."""
         for cluster_id, feed in list(self.feeds.items()):
             if cluster_id in asked:
                 feed.on_head(heads.get(cluster_id))
 
     def close(self) -> None:
-        """End all watches, and accept no new ones."""
+        """End all watches, and refuse new ones."""
         self._closed = True
         self.end_feeds()
 
     def end_feeds(self) -> None:
-        """End all feeds, and so all watches that take commits from them."""
+        """End all feeds, and therefore all watches that read from them."""
         for feed in self.feeds.values():
             feed.end()
         self.feeds.clear()
@@ -76,12 +76,12 @@ class Watches:
         bodies: BodySelection = ALL_BODIES,
         room: PageRoom = _UNLIMITED,
     ) -> "Watch":
-        """Open a watch of all changes after the revision `since`, or after the present head if None.
+        """Open a watch of all changes after `since`, or after the current head if None.
 
-        Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
-        is a caller without a limit. With a `node`, which is "" for pods without one, it may omit
-        changes that concern no pod of this node. Changes without `bodies` may come without them.
-        The memory that the watch uses for the log is reserved in its `room`.
+        Until closed, the watch counts toward the limit of all watches and that of its `caller`;
+        None is a caller without a limit. With a `node` ("" for pods without one), the watch may
+        omit changes that concern no pod of the node. Changes outside `bodies` may lack their
+        bodies. The memory that the watch uses for the log is reserved in its `room`.
 
         Raises:
             NotFound: the cluster does not exist.
@@ -102,7 +102,7 @@ class Watches:
         return NodeWatch(self, begin, release_slot, node)
 
     def _acquire_slot(self, caller: str | None) -> Callable[[], None]:
-        """Count one more watch; return the function that ends this, which works only once."""
+        """Count one more watch; return a function that releases it, once."""
         limits = self._limits
         if self._closed:
             raise Overloaded("The server is shutting down.")
@@ -131,14 +131,14 @@ class Watches:
             if since is not None:
                 return await self.begin_at(cluster_id, since, bodies, room)
             head = await self._store.log.head(cluster_id)
-        except NotFound:  # It was deleted meanwhile; the store only knows its id.
+        except NotFound:  # The cluster was deleted in the meantime; the store only knows its id.
             raise NotFound(f"There is no cluster {cluster!r}.") from None
         return WatchBegin(cluster_id, head, head.revision, head.tip, (), bodies, room)
 
     async def begin_at(
         self, cluster_id: int, since: int, bodies: BodySelection, room: PageRoom
     ) -> "WatchBegin":
-        """Begin with a page that is read without a tip, as the revision may be within a commit."""
+        """Begin with a page read without a tip, since the revision may lie within a commit."""
         page = await self._read(cluster_id, since, None, bodies, room)
         if isinstance(page, Diverged):
             raise lost_history(page, since)
@@ -153,7 +153,7 @@ class Watches:
     async def _read(
         self, cluster_id: int, after: int, tip: UUID | None, bodies: BodySelection, room: PageRoom
     ) -> LogPage | Diverged:
-        """Read a page once there is room for it; if it is larger than expected, read it again later."""
+        """Read a page once there is room; if it is larger than expected, read it again later."""
         limits, size_needed = self._limits, self._unknown_page_bytes
         while True:
             await room.reserve(size_needed)
@@ -195,7 +195,7 @@ class Watches:
             return list(commits_of(page))
 
     def join(self, cluster_id: int, head: Head) -> Feed:
-        """Use the feed of a cluster, started at `head` if there is none; call `leave` when done."""
+        """Use a cluster's feed, started at `head` if there is none; balance with `leave`."""
         feed = self.feeds.get(cluster_id)
         if feed is None or feed.ended:
             feed = Feed(cluster_id, head, store=self._store, clock=self._clock, limits=self._limits)
@@ -209,7 +209,7 @@ class Watches:
         return feed
 
     def leave(self, feed: Feed) -> None:
-        """Stop using a feed; the last watch ends it."""
+        """Stop using a feed, which ends with its last watch."""
         feed.watchers -= 1
         if feed.watchers == 0:
             feed.end()
@@ -218,7 +218,7 @@ class Watches:
 
 
 class WatchBegin(NamedTuple):
-    """Where a watch begins: after the revision `since`, with commits that end with the id `tip`."""
+    """The start of a watch: after the revision `since`, with commits that end with the id `tip`."""
 
     cluster_id: int
     head: Head
@@ -230,7 +230,7 @@ class WatchBegin(NamedTuple):
 
 
 class Watch:
-    """One watcher's position in a log. It has to be closed, even if `next` was never called.
+    """One watcher's position in a log. It must be closed, even if `next` was never called.
 
     The watcher has received all changes up to `revision`, which is the end of a commit, unless it
     is still where the watch began. `head` is where the log ended when the watch was opened.
@@ -245,31 +245,31 @@ class Watch:
         self._first = begin.first
         self._bodies = begin.bodies
         self._room = begin.room
-        """It holds the last commits taken, until the next ones are requested."""
+        """Reserves memory for the last commits returned, until the next ones are requested."""
         self._tip = begin.tip
-        """The id of the commit after which the watch continues, once `_first` is taken."""
+        """The id of the commit after which the watch continues, once `_first` is returned."""
         self.feed: Feed | None = None
         """The feed, from the first call of `next` until the watch is closed."""
         self._asked: asyncio.Task[Sequence[LoggedCommit] | None] | None = None
-        """It waits for the next commits when `next_within` has returned without them."""
+        """Waits for the next commits after `next_within` returned without any."""
 
     async def next(self) -> Sequence[LoggedCommit] | None:
         """Wait for the next commits and return them, or None when the server ends all watches.
 
-        The commits taken before are no longer held then. If there is no room for the next ones,
-        this waits, and takes them later. If the call is cancelled, no commit is lost.
+        The commits returned before are released. If there is no room for the next ones, the call
+        waits. If the call is canceled, no commit is lost.
 
         Raises:
             NotFound: the cluster is gone.
             Compacted: changes that the watcher has not received were removed from the log.
-            HistoryReplaced: the log is another one now (protocol rule P3).
+            HistoryReplaced: the log was replaced by another one (protocol rule P3).
         """
         return self._take(await self._coming(self._use_feed()))
 
     async def next_within(self, seconds: float) -> Sequence[LoggedCommit] | None:
-        """Return the result of `next`, or no commits if there is none within some seconds.
+        """Return the result of `next`, or no commits if none arrive within `seconds`.
 
-        The watch keeps waiting for it, so it keeps its place among the watches that wait for room.
+        The watch continues waiting in the background, and so keeps its place in the queue for room.
 
         Raises:
             NotFound, Compacted, HistoryReplaced: as `next`.
@@ -298,7 +298,7 @@ class Watch:
         return commits
 
     def advance(self) -> None:
-        """Advance `revision` past irrelevant commits that `next_within` has skipped while waiting."""
+        """Advance `revision` past irrelevant commits skipped while `next_within` was waiting."""
 
     def _join(self) -> Feed:
         return self._watching.join(self._cluster_id, self.head)
@@ -317,14 +317,14 @@ class Watch:
             await (news.wait() if is_behind else self._sleep(feed))
 
     async def _taken(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return the commits after it in the ring, once they fit, or None if it is not in the ring."""
+        """Return the ring's next commits, once they fit, or None if outside the ring."""
         while True:
             commits = self._in_ring(feed)
             size = held_bytes(commits or ())
             if self._room.fits(size):
                 self._room.settle(size)
                 return commits
-            del commits  # They may be dropped from the ring meanwhile.
+            del commits  # The commits may be dropped from the ring in the meantime.
             self._room.settle(0)  # A waiting watch holds nothing, so none waits forever.
             await self._room.reserve(size)
 
@@ -334,15 +334,15 @@ class Watch:
         )
 
     def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
-        """Return the commits after it in the ring, or None if it is not in the ring."""
+        """Return the commits after the watch's position, or None if outside the ring."""
         return feed.after(self._tip)
 
     async def _sleep(self, feed: Feed) -> object:
-        """Wait until there may be more, after everything in the ring was taken."""
+        """Wait for new commits, after returning all those in the ring."""
         return await feed.news.wait()
 
     def close(self) -> None:
-        """End the watch; a second call does nothing."""
+        """End the watch. Further calls do nothing."""
         self._at_end()
         if self._asked is not None:
             self._asked.cancel()
@@ -354,15 +354,15 @@ class Watch:
 
 
 def _ignore(task: asyncio.Task[Sequence[LoggedCommit] | None]) -> None:
-    """Retrieve an error that no caller waits for any more, so that asyncio does not log it."""
+    """Retrieve the error of an abandoned task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
 
 class NodeWatch(Watch):
-    """A watch of the pods of one node, which may omit everything that does not concern them.
+    """A watch of one node's pods, which may omit all other changes.
 
-    It sleeps while other things change, and then knows that it has everything up to the newest
+    The watch sleeps while other objects change, and on waking has everything up to the newest
     commit.
     """
 
@@ -372,11 +372,11 @@ class NodeWatch(Watch):
         super().__init__(watching, begin, at_end)
         self._node = node
         self._waiter: Waiter | None = None
-        """What wakes the watch while it sleeps."""
+        """Wakes the watch while it sleeps."""
 
     @override
     def advance(self) -> None:
-        """Advance `revision` past irrelevant commits that `next_within` has skipped while waiting."""
+        """Advance `revision` past irrelevant commits skipped while `next_within` was waiting."""
         if self.feed is not None and self._waiter is not None:
             newest = Position(self.feed.ring.revision, self.feed.ring.tip)
             self.revision, self._tip = self._waiter.position or newest
@@ -393,7 +393,7 @@ class NodeWatch(Watch):
 
     @override
     async def _sleep(self, feed: Feed) -> None:
-        """Wait for a commit that concerns the node, then move just before it, or after all commits."""
+        """Wait for a commit that concerns the node; move just before it, or after all commits."""
         nodes = feed.ring.nodes
         assert nodes is not None
         waiter = self._waiter = nodes.wait(self._node)
@@ -406,7 +406,7 @@ class NodeWatch(Watch):
 
     @override
     def close(self) -> None:
-        """End the watch; a second call does nothing."""
+        """End the watch. Further calls do nothing."""
         if self.feed is not None:
             self.feed.leave_nodes()
         super().close()

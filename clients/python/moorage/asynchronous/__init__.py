@@ -1,1 +1,1 @@
-"""The asynchronous client; the synchronous one is made from it, by `make client`."""
+"""The asynchronous client, from which `make client` generates the synchronous one."""

@@ -1,4 +1,4 @@
-"""A cache of the objects of one kind: listed once, then kept by a watch, and listed anew if it has to be."""
+"""A cache of the objects of one kind: listed once, then kept current by a watch."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
@@ -13,14 +13,14 @@ from moorage.events import Change
 T = TypeVar("T")
 
 NOT_REACHED = "RevisionNotReached"
-"""The code of a server whose log ends before what was read, as after a restore from a backup."""
+"""The problem code of a server whose log ends before the cache's revision, as after a restore."""
 
 
 class AsyncCache(Generic[T]):
-    """Objects by name, as they are and as they change.
+    """Objects of one kind by name, with their changes.
 
-    The cache becomes what it should be while `changes` is read, and only then: there is no task
-    behind it. What is yielded is in the cache by then.
+    The cache is updated only while `changes` is being read; no background task exists. A yielded
+    change is already in the cache.
     """
 
     def __init__(
@@ -41,22 +41,22 @@ class AsyncCache(Generic[T]):
         return len(self._cached)
 
     def __iter__(self) -> Iterator[T]:
-        """Iterate over the objects that are there now."""
+        """Iterate over the current objects."""
         return iter(self._cached)
 
     def get(self, name: str, *, namespace: str | None = None) -> T | None:
-        """Return an object; None if it is not there. Objects of namespaces are in `default` else."""
+        """Return an object, or None; `namespace` defaults to `default` for namespaced kinds."""
         if self._objects.kind.namespaced:
             return self._cached.get(name, namespace or "default")
         return self._cached.get(name)
 
     @property
     def revision(self) -> int | None:
-        """The revision up to which everything is in the cache; None before the first list."""
+        """The revision up to which the cache is complete, or None before the first list."""
         return self._cached.revision
 
     async def refresh(self) -> None:
-        """List everything; `changes` yields the differences from what was in the cache.
+        """List all objects; `changes` then yields the differences from the earlier contents.
 
         Raises:
             ProblemError: the server refused, or was in trouble for too long.
@@ -72,16 +72,16 @@ class AsyncCache(Generic[T]):
         self._untold += self._cached.replace(items, revision)
 
     async def changes(self) -> AsyncGenerator[Change[T]]:
-        """Yield what is there as added, and then each change, without end.
+        """Yield each existing object as added, then each change, endlessly.
 
-        It goes on where the cache is, after lost connections and restarts of the server, and after
-        an iteration that was broken off. If the log no longer reaches back that far, everything is
-        listed anew, and the differences are yielded. So no state that lasts is missed, but one that
-        came and went meanwhile may be.
+        Iteration resumes at the cache's revision after lost connections, server restarts, and
+        abandoned iterations. If the log no longer reaches back that far, all objects are listed
+        again, and the differences are yielded. So every lasting state is seen, but short-lived ones
+        may be missed.
 
         Raises:
             ProblemError: the server refused, or was in trouble for too long.
-            NoAnswerError: the server stayed away for too long.
+            NoAnswerError: the server was unreachable for too long.
         """
         if self._cached.revision is None:
             await self.refresh()

@@ -1,4 +1,4 @@
-"""What all groups of calls share: the connection, the cluster, and requests as they are."""
+"""The base of all groups of calls: the connection, the cluster, and raw requests."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -24,7 +24,7 @@ class AsyncCalls:
         self.cluster = cluster
 
     def path(self, *parts: str) -> str:
-        """Make a path in this cluster: `path("pods")` is `/v1/clusters/default/pods`."""
+        """Return a path in this cluster: `path("pods")` is `/v1/clusters/default/pods`."""
         return path_of(self.cluster, *parts)
 
     async def request(
@@ -36,9 +36,9 @@ class AsyncCalls:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Ask for what no other method is for, and return the decoded answer.
+        """Send a request that no other method covers, and return the decoded answer.
 
-        GET and what has an `Idempotency-Key` in its headers is repeated if need be.
+        GETs, and requests with an `Idempotency-Key` header, are retried if necessary.
         """
         given = dict(headers or {})
         if body is not None:

@@ -1,4 +1,4 @@
-"""Sends requests to one server, and sends them again if that helps."""
+"""Sends requests to one server, with retries where they help."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -18,15 +18,15 @@ from moorage.retries import AsyncSleep, Retries
 
 CONNECT_SECONDS_MAX = 5.0
 STREAM_SILENCE_SECONDS_MAX = 60.0
-"""A stream that is silent for longer is given up: the server sends something every few seconds."""
+"""A stream silent for longer is abandoned; the server sends data every few seconds."""
 
 
 class AsyncConnection:
-    """Sends requests, and returns answers of 2xx and 304.
+    """Sends requests, and returns answers with status 2xx or 304.
 
     Raises (from every call):
         ProblemError: the server refused, or was in trouble for too long.
-        NoAnswerError: there was no answer, or only a part of one.
+        NoAnswerError: there was no answer, or an incomplete one.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class AsyncConnection:
             headers={"Authorization": f"Bearer {token}"} if token else {},
             timeout=httpx.Timeout(timeout_seconds, connect=CONNECT_SECONDS_MAX),
             transport=transport,
-            # Plain HTTP uses no certificates, and to read them takes longer than most requests.
+            # Plain HTTP uses no certificates, and loading them takes longer than most requests.
             verify=not self.url.lower().startswith("http://"),
         )
 
@@ -56,11 +56,11 @@ class AsyncConnection:
         await self._http.aclose()
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request, as often as its client is patient; return the answer."""
+        """Send a request with the client's retries, and return the answer."""
         return await self.repeating(request)(self._send_once, request)
 
     def repeating(self, request: Request) -> AsyncRetrying:
-        """Return what calls a function again after a pause, as long as another try is worth it."""
+        """Return a retrier that repeats a function while another try is worthwhile."""
         return AsyncRetrying(
             retry=retry_if_exception(self.retries.again(request)),
             wait=self.retries.pause,
@@ -78,10 +78,10 @@ class AsyncConnection:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer of any length, once, and yield an iterator over its pieces.
+        """Open an answer of any length, without retries, and yield an iterator over its pieces.
 
-        The iterator raises NoAnswerError if the answer breaks off, or its next piece does not come
-        within a minute.
+        The iterator raises NoAnswerError if the answer breaks off or its next piece takes over a
+        minute.
         """
         silence = httpx.Timeout(STREAM_SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX)
         made = self._made(request, silence)

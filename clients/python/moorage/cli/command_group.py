@@ -1,4 +1,4 @@
-"""The group of all commands: it ends well when nobody reads on, and knows what kubectl has instead."""
+"""The group of all commands; tolerates closed pipes and knows kubectl's commands."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ INSTEAD = {
     "run": f"{_RUNS_NONE} `moorage place -f` finds a node for a pod.",
     "version": "`moorage --version` shows it.",
 }
-"""Commands that kubectl has and `moorage` has not, and what to do."""
+"""kubectl commands that `moorage` lacks, with what to use instead."""
 
 
 class Commands(TyperGroup):
@@ -38,7 +38,7 @@ class Commands(TyperGroup):
         """Find a command.
 
         Raises:
-            WrongUsage: it is one of kubectl alone; the message says what to do.
+            WrongUsage: only kubectl has the command; the message says what to use instead.
         """
         if args and self.get_command(ctx, args[0]) is None and args[0] in INSTEAD:
             raise WrongUsage(f"There is no command {args[0]}. {INSTEAD[args[0]]}")
@@ -48,9 +48,9 @@ class Commands(TyperGroup):
 
     @override
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; that nobody reads its output to the end, as with `| head`, is no error.
+        """Run a command; a reader that closes the pipe early, as in `| head`, is not an error.
 
-        What is still to be written goes nowhere, so that the interpreter does not fail at its end.
+        Remaining output is discarded, so that the interpreter does not fail at exit.
         """
         try:
             return super().invoke(ctx)

@@ -1,4 +1,4 @@
-"""All commands by name: each is in the module of its name, which is imported when it is asked for."""
+"""All commands by name. Each is in the module of its name, which is imported on demand."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -18,28 +18,28 @@ COMMANDS = (
     *("openapi", "bench"),
     *("context", "token", "grant", "audit", "webhooks"),
 )
-"""In the order in which `--help` lists them."""
+"""The commands in the order of `--help`."""
 
 SERVER_COMMANDS = frozenset({"serve", "migrate", "lift-revision", "verify", "openapi", "bench"})
-"""Commands that the distribution `moorage-server` has; it names them in the group `GROUP`."""
+"""Commands of the distribution `moorage-server`, which names them in the group `GROUP`."""
 
 GROUP = "moorage.commands"
-"""The group of entry points that are commands: functions, or instances of `typer.Typer`."""
+"""The entry point group for commands: functions, or instances of `typer.Typer`."""
 
 ROOM = f"{__name__.rpartition('.')[0]}.commands"
 
 
 def available_commands() -> Iterator[str]:
-    """Yield the commands that can be run, in the order of the table."""
+    """Yield the available commands, in the order of the table."""
     registered = server_commands().names
     return (name for name in COMMANDS if name not in SERVER_COMMANDS or name in registered)
 
 
 def load_command(name: str) -> Any:
-    """Import a command, and return it as Typer runs it.
+    """Import a command, and return it in the form that Typer runs.
 
     Raises:
-        WrongUsage: it is one of a server, and no server is installed.
+        WrongUsage: the command belongs to a server, and no server is installed.
     """
     if name not in SERVER_COMMANDS:
         attribute = name.replace("-", "_")
@@ -55,7 +55,7 @@ def server_commands() -> EntryPoints:
 
 
 def as_command(name: str, loaded: Any) -> Any:
-    """Make the command of a function, or of a `Typer` with several functions."""
+    """Convert a function, or a `Typer` with several functions, to a command."""
     if not isinstance(loaded, typer.Typer):
         function, loaded = loaded, typer.Typer(add_completion=False)
         loaded.command()(function)

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes that scripts can use, and the errors behind them.
+"""How a command ends: exit codes for scripts, and the exceptions behind them.
 
 CliError
 ├── Refused        1   the server answered, and the answer is no
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """The exit codes of the command, which the shell has in `$?`."""
+    """The exit codes of the command, as in the shell's `$?`."""
 
     OK = 0
     REFUSED = 1
@@ -22,17 +22,17 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 3
     INTERRUPTED = 128 + signal.SIGINT
     TERMINATED = 128 + signal.SIGTERM
-    """Shells use the same numbers if a signal ended a command."""
+    """The exit code after SIGTERM, the number that shells use for commands ended by a signal."""
 
 
 class CliError(Exception):
-    """The base of the errors that end a command; the message is a sentence for people."""
+    """Base class of errors that end a command; the message is a readable sentence."""
 
     exit_code = ExitCode.REFUSED
 
 
 class Refused(CliError):  # noqa: N818 - a verdict, not a fault
-    """The server's answer is a problem document (RFC 9457), which is in `problem`."""
+    """The server answered with a problem document (RFC 9457), available as `problem`."""
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.problem = problem
@@ -40,13 +40,13 @@ class Refused(CliError):  # noqa: N818 - a verdict, not a fault
 
 
 class WrongUsage(CliError):  # noqa: N818
-    """The command line, or a file that it names, cannot be used."""
+    """The command line, or a file named on it, cannot be used."""
 
     exit_code = ExitCode.USAGE
 
 
 class Unavailable(CliError):  # noqa: N818
-    """The server did not answer, or is in trouble; whether it did what was asked is unknown."""
+    """The server did not answer or failed; whether it carried out the request is unknown."""
 
     exit_code = ExitCode.UNAVAILABLE
 

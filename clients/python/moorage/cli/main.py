@@ -1,4 +1,4 @@
-"""The `moorage` command and its exit codes; `command_table` has the commands."""
+"""The entry point of the `moorage` command; `command_table` lists its commands."""
 
 import sys
 from importlib import metadata
@@ -20,11 +20,11 @@ Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a 
 
 
 PARTS = "moorage.version"
-"""The group of entry points that tell what `--version` shows of other distributions."""
+"""The entry point group of other distributions that add lines to `--version`."""
 
 
 class _Moorage(Commands):
-    """The commands of the table; one that is not asked for is not imported, so that others start soon."""
+    """The commands of the table, imported only on demand so that each starts quickly."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -77,7 +77,7 @@ def options(
 
 
 def run() -> None:
-    """Run the command line of this process, and end the process."""
+    """Run the command line of this process, and exit."""
     try:
         app(standalone_mode=True, prog_name="moorage")
     except CliError as error:

@@ -1,4 +1,4 @@
-"""The client: one server, by default one of its clusters, and all that can be asked of them."""
+"""The client of one server, with a default cluster and all of the server's operations."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 
 URL_DEFAULT = "http://127.0.0.1:8080"
 LINES_PER_REQUEST = 1_000
-"""The server commits at most so many lines at once."""
+"""The maximum number of lines that the server commits at once."""
 
 
 class Client(PodCalls):
-    """Asks one server about one of its clusters; it may be used by many tasks or threads at once.
+    """Calls one server about one of its clusters. Many tasks or threads may share a client.
 
     Args of the constructor:
         url: The server.
-        cluster: The cluster; `on_cluster` makes clients for others.
-        token: The bearer token, if the server wants one.
+        cluster: The cluster; `on_cluster` creates clients for others.
+        token: The bearer token, if the server requires one.
         timeout_seconds: How long to wait for one answer.
-        retries: How patient the client is.
-        transport: How httpx sends requests; tests and proxies may want another one.
-        sleep: Lets time pass.
+        retries: When and for how long to retry requests.
+        transport: The httpx transport, for tests and proxies.
+        sleep: The function for pauses between attempts.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Client(PodCalls):
         self.close()
 
     def close(self) -> None:
-        """Close the connections, also those of clients that `on_cluster` made."""
+        """Close all connections, including those of clients made by `on_cluster`."""
         self._connection.close()
 
     def on_cluster(self, cluster: str) -> Client:
@@ -153,10 +153,10 @@ class Client(PodCalls):
 
         Args:
             objects: Manifests, each with its `kind`.
-            prune: Kinds of which all is deleted that is not among these objects.
-            prune_before: Only what was last changed at this revision or before is.
-            dry_run: Whether to tell what would be changed, but change nothing.
-            idempotency_key: With the key of an earlier call its answer is given again.
+            prune: Kinds whose objects are deleted if they are not among `objects`.
+            prune_before: Only delete objects last changed at or before this revision.
+            dry_run: Whether to only report what would change.
+            idempotency_key: The key of an earlier call repeats that call's answer.
         """
         body = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         params = {
@@ -170,11 +170,11 @@ class Client(PodCalls):
     def apply_lines(
         self, lines: Iterable[Manifest], *, dry_run: bool = False
     ) -> Generator[types.LineResult]:
-        """Store any number of objects, in commits of at most 1,000; yield what became of each.
+        """Store any number of objects, in commits of at most 1,000, and yield each line's result.
 
-        A bad line does not keep the others. `{"delete": {"kind": …, "metadata": {…}}}` in place of a
-        manifest deletes an object. Lines count from 1, over all requests. A dry run changes nothing,
-        so no line sees what those before its own commit would have changed.
+        An error in one line does not stop the others. `{"delete": {"kind": …, "metadata": {…}}}`
+        instead of a manifest deletes an object. Lines are numbered from 1 across all requests. In a
+        dry run, a line does not see the changes of earlier commits, since nothing is stored.
         """
         before, params = 0, dry(dry_run=dry_run)
         for batch in batched(lines, LINES_PER_REQUEST):
@@ -192,21 +192,21 @@ class Client(PodCalls):
         namespace: str | None = None,
         label_selector: str | None = None,
     ) -> Generator[Event[Any]]:
-        """Yield changes as they are committed, without end, in the order of their revisions.
+        """Yield changes as they are committed, endlessly, in the order of their revisions.
 
-        A stream that breaks, also because the server restarts, is taken up where it ended. Bookmarks
-        are yielded, too: they say that everything up to their revision was.
+        A broken stream, for example after a server restart, is resumed where it ended. Bookmarks
+        are yielded, too: all changes up to a bookmark's revision were yielded before it.
 
         Args:
-            since: Only changes after this revision; those after the present one if there is none.
+            since: Only changes after this revision, by default the current one.
             kinds: Only objects of these kinds; the configuration is the kind Cluster.
             namespace: Only objects in this namespace.
-            label_selector: Only objects with such labels. One that begins to match is ADDED.
+            label_selector: Only objects with matching labels. One that starts to match is ADDED.
 
         Raises (from the iterator):
-            ExpiredError: the log does not reach back far enough: list again, or use a cache.
+            ExpiredError: the log does not reach back far enough; list again, or use a cache.
             ProblemError: the server refused.
-            NoAnswerError: the server stayed away for longer than the client is patient.
+            NoAnswerError: the server was unreachable for longer than the client retries.
         """
         params = {
             "kind": ",".join(kinds) or None,
@@ -222,21 +222,21 @@ class Client(PodCalls):
         namespace: str | None = None,
         node_name: str | None = None,
     ) -> Generator[types.BindingChange]:
-        """Yield which pods get and lose which nodes, without end, in the order of their revisions.
+        """Yield pod placements and removals as they are committed, endlessly, ordered by revision.
 
-        It is a watch for those who act on placements alone, and read pods only if they have to. A
-        stream that breaks is taken up where it ended. Bookmarks are yielded, too: who keeps the
-        revision of the last record goes on from there after a restart.
+        Use this stream if you only act on placements and rarely need whole pods. A broken stream is
+        resumed where it ended. Bookmarks are yielded, too; store the revision of the last record to
+        resume from there after a restart.
 
         Args:
-            since: Only changes after this revision; those after the present one if there is none.
+            since: Only changes after this revision, by default the current one.
             namespace: Only pods in this namespace.
-            node_name: Only pods on this node. One that moves to another is Unplaced.
+            node_name: Only pods on this node. A pod that moves to another node is Unplaced.
 
         Raises (from the iterator):
-            ExpiredError: the log does not reach back far enough: list the pods again.
+            ExpiredError: the log does not reach back far enough; list the pods again.
             ProblemError: the server refused.
-            NoAnswerError: the server stayed away for longer than the client is patient.
+            NoAnswerError: the server was unreachable for longer than the client retries.
         """
         params = {"namespace": namespace, "nodeName": node_name}
         request = streaming(self.path("bindings"), params, accept=NDJSON)
@@ -245,41 +245,42 @@ class Client(PodCalls):
     def events(
         self, *, namespace: str | None = None, field_selector: str | None = None
     ) -> Generator[types.Event]:
-        """Yield what happened to pods lately, as Kubernetes' events."""
+        """Yield recent events of pods, in Kubernetes' format."""
         kept: Objects[types.Event] = Objects(self._connection, self.cluster, KINDS["Event"])
         return kept.list(namespace=namespace, field_selector=field_selector)
 
     def export(self) -> AbstractContextManager[Iterator[bytes]]:
-        """Open the List of all objects at one revision; yields its pieces, JSON as a whole."""
+        """Open the List of all objects at one revision, yielding JSON text in pieces."""
         return self._connection.stream(streaming(self.path("export"), {}, accept=JSON))
 
     def get_cluster(self) -> types.Cluster:
-        """Return the cluster's configuration, revision and counts."""
+        """Return the cluster's configuration, revision, and counts."""
         return cast("types.Cluster", self._asked(reading(self.path())))
 
     def readable_revisions(self, revision: int | None = None) -> types.ReadableRevisions:
-        """Tell which earlier revisions can be read, and when one of them was committed."""
+        """Return which earlier revisions can be read, and when one of them was committed."""
         answer = self._asked(reading(self.path("revisions"), {"revision": revision}))
         return cast("types.ReadableRevisions", answer)
 
     def put_cluster(
         self, config: Mapping[str, Any] | None = None, *, dry_run: bool = False
     ) -> types.Cluster:
-        """Create the cluster, or replace its configuration; settings not named get their defaults.
+        """Create the cluster, or replace its configuration; omitted settings get their defaults.
 
-        Without `config` this makes sure that the cluster exists: one that does keeps its settings.
+        Without `config`, this ensures that the cluster exists; an existing cluster keeps its
+        settings.
         """
         params, body = dry(dry_run=dry_run), {} if config is None else {"config": config}
         request = putting(self.path(), body, params=params)
         return cast("types.Cluster", self._asked(request))
 
     def configure(self, **settings: Any) -> types.Cluster:
-        """Change single settings, by their names in the API; None resets one."""
+        """Change individual settings, given by their API names; None resets a setting."""
         request = patching(self.path(), {"config": settings})
         return cast("types.Cluster", self._asked(request))
 
     def delete_cluster(self, *, dry_run: bool = False) -> types.DeletedCluster:
-        """Delete the cluster with all that is in it."""
+        """Delete the cluster with everything in it."""
         params = {"dryRun": "true"} if dry_run else None
         return cast("types.DeletedCluster", self.request("DELETE", self.path(), params=params))
 
@@ -289,15 +290,15 @@ class Client(PodCalls):
         return cast("list[types.Cluster]", answer["items"])
 
     def simulate(self, request: Mapping[str, Any]) -> types.PlacementAnswer:
-        """Place pods on a cluster that is in the request (`types.SimulationRequest`); stores nothing."""
+        """Place pods on a cluster given in the request (`types.SimulationRequest`)."""
         answer = self._asked(asking("/v1/simulations", request))
         return cast("types.PlacementAnswer", answer)
 
     def place_over_clusters(self, request: Mapping[str, Any]) -> types.OverClustersAnswer:
-        """Find a cluster, and a node there, for each of some pods (`types.OverClustersRequest`)."""
+        """Find a cluster and a node for each of several pods (`types.OverClustersRequest`)."""
         answer = self._asked(asking("/v1/placements", request))
         return cast("types.OverClustersAnswer", answer)
 
     def whoami(self) -> types.Caller:
-        """Tell who the server takes the caller for, and what the caller may do."""
+        """Return the caller's identity and rights, as the server sees them."""
         return cast("types.Caller", self._asked(reading("/v1/whoami")))

@@ -1,4 +1,4 @@
-"""Objects of one kind: read, written, listed and watched."""
+"""Objects of one kind: reads, writes, lists, and watches."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Objects(Generic[T]):
         revision: int | None = None,
         fields: Sequence[str] | None = None,
     ) -> T:
-        """Return one object, as of the present revision or an earlier one (ExpiredError: too old).
+        """Return one object at the current or an earlier revision (ExpiredError: too old).
 
-        With `fields`, such as `["spec.nodeName"]`, it has only those, `apiVersion`, `kind`, name
-        and namespace.
+        With `fields`, such as `["spec.nodeName"]`, the object has only those fields, `apiVersion`,
+        `kind`, name, and namespace.
         """
         params = {"revision": revision, "fields": listed(fields)}
         return cast("T", self._asked(reading(self._path(namespace, name), params)))
@@ -73,7 +73,7 @@ class Objects(Generic[T]):
         create_only: bool = False,
         dry_run: bool = False,
     ) -> T:
-        """Create or replace the object that the manifest names, and return it as it is stored.
+        """Create or replace the object named by the manifest, and return it as stored.
 
         Args:
             manifest: The object. A `resourceVersion` in it has to be the stored object's, so what
@@ -94,12 +94,12 @@ class Objects(Generic[T]):
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> T:
-        """Create an object that is not there yet, and return it as it is stored (ConflictError: it is there).
+        """Create a new object, and return it as stored (ConflictError: it already exists).
 
         Args:
-            manifest: The object. Where it has only a `generateName`, the server makes its name.
+            manifest: The object. With only a `generateName`, the server generates the name.
             dry_run: Whether to answer as usual, but change nothing.
-            idempotency_key: With the key of an earlier call its answer is given again.
+            idempotency_key: The key of an earlier call repeats that call's answer.
         """
         path = self._path(manifest["metadata"].get("namespace") or NAMESPACE_DEFAULT)
         request = posting_once(path, manifest, dry(dry_run=dry_run), idempotency_key)
@@ -115,7 +115,7 @@ class Objects(Generic[T]):
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> T:
-        """Change some fields of an object, and return it; a list of steps is for the type `json`."""
+        """Change some fields of an object, and return it; the type `json` takes a list of steps."""
         path = self._path(namespace, name)
         params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
         request = patching(path, patch, PATCH_TYPES[patch_type], headers, params)
@@ -129,7 +129,7 @@ class Objects(Generic[T]):
         force: bool = False,
         dry_run: bool = False,
     ) -> T:
-        """Merge what a manager wants into an object, or create it (server-side apply); return it as it is stored.
+        """Merge a manager's fields into an object, or create it (server-side apply).
 
         Args:
             manifest: All that the manager wants of the object. What it applied before, and now leaves
@@ -151,7 +151,7 @@ class Objects(Generic[T]):
         if_match: str | None = None,
         dry_run: bool = False,
     ) -> T:
-        """Delete one object, and return it as it last was."""
+        """Delete one object, and return its last state."""
         params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
         return cast("T", self._asked(deleting(self._path(namespace, name), params, headers)))
 
@@ -165,15 +165,15 @@ class Objects(Generic[T]):
         idempotency_key: str | None = None,
         **filters: Unpack[Filters],
     ) -> Deletions:
-        """Delete what passes the filters, in commits of at most 1,000 objects.
+        """Delete all objects that match the filters, in commits of at most 1,000 objects.
 
         Args:
-            namespace: Where; everywhere if there is none.
-            everything: Has to be true where there is no filter.
-            limit: At most so many. What is left is told in `remaining`: ask again.
-            dry_run: Whether to tell what would be deleted, but delete nothing.
-            idempotency_key: With the key of an earlier call its answer is given again.
-            filters: What is deleted.
+            namespace: The namespace, by default all namespaces.
+            everything: Must be true if there is no filter.
+            limit: The maximum number of deletions; `remaining` counts the objects left.
+            dry_run: Whether to only report what would be deleted.
+            idempotency_key: The key of an earlier call repeats that call's answer.
+            filters: Which objects to delete.
         """
         chosen = {**camel_cased(filters), "all": everything or None, "limit": limit}
         chosen |= dry(dry_run=dry_run)
@@ -190,7 +190,7 @@ class Objects(Generic[T]):
         fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[T]:
-        """Yield objects, page after page as they are needed; see `pages`."""
+        """Yield objects, fetching pages as needed; see `pages`."""
         pages = self.pages(
             namespace=namespace,
             page_size=page_size,
@@ -213,11 +213,11 @@ class Objects(Generic[T]):
         fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[Page[T]]:
-        """Yield the pages of a list. Who watches from the revision of the first misses nothing.
+        """Yield the pages of a list. A watch from the first page's revision misses no change.
 
-        Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
-        `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
-        With `fields`, such as `["spec.nodeName"]`, each has only those and its identity.
+        Objects are ordered by namespace and name, or by `sort`, such as `-spec.priority`. With a
+        `revision`, all pages show that revision (ExpiredError if the log no longer has it). With
+        `fields`, such as `["spec.nodeName"]`, each object has only those fields and its identity.
         """
         chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
         chosen["fields"] = listed(fields)
@@ -237,7 +237,7 @@ class Objects(Generic[T]):
         namespace: str | None = None,
         label_selector: str | None = None,
     ) -> Generator[Event[T]]:
-        """Yield changes as they are committed, without end; see the client's `watch`."""
+        """Yield changes as they are committed, endlessly; see the client's `watch`."""
         params = {
             "kind": self.kind.name,
             "namespace": namespace,

@@ -1,4 +1,4 @@
-"""Where pods run: placements, bindings, evictions, reports, and questions about them."""
+"""Pod calls: placements, bindings, evictions, status reports, and queries about pods."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 NODES_PER_REPORT = 1_000
-"""The server takes at most so many in one request."""
+"""The maximum number of nodes that the server accepts in one report."""
 
 
 class PodCalls(Calls):
-    """Calls about pods and their nodes. All that write take effect once, however often they are sent.
+    """Calls about pods and their nodes. Writes take effect once, however often they are sent.
 
-    With an `idempotency_key` that was used before, the first answer is given again. So an
-    orchestrator that stores the key before it asks learns after a crash what became of the call.
+    A reused `idempotency_key` repeats the first answer. So an orchestrator that stores the key
+    before the call can learn the outcome after a crash.
     """
 
     def place(
@@ -33,7 +33,7 @@ class PodCalls(Calls):
         idempotency_key: str | None = None,
         **options: Unpack[PlacementOptions],
     ) -> types.PlacementAnswer:
-        """Find a node for each of these pods; they are created if they are new."""
+        """Find a node for each of these pods, creating new pods."""
         return self._placed({"pods": list(pods)}, options, idempotency_key)
 
     def place_stored(
@@ -43,7 +43,7 @@ class PodCalls(Calls):
         idempotency_key: str | None = None,
         **options: Unpack[PlacementOptions],
     ) -> types.PlacementAnswer:
-        """Find a node for each of these pending pods: namespace and name."""
+        """Find a node for each of these pending pods, given as (namespace, name)."""
         references = [{"namespace": namespace, "name": name} for namespace, name in names]
         return self._placed({"podRefs": references}, options, idempotency_key)
 
@@ -55,7 +55,7 @@ class PodCalls(Calls):
         idempotency_key: str | None = None,
         **options: Unpack[PlacementOptions],
     ) -> types.PlacementAnswer:
-        """Find a node for each copy of a pod template; they are named `<name>-0`, `<name>-1`, …."""
+        """Find a node for each copy of a pod template, named `<name>-0`, `<name>-1`, …."""
         asked = {"template": template, "replicas": replicas}
         return self._placed(asked, options, idempotency_key)
 
@@ -77,14 +77,14 @@ class PodCalls(Calls):
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> types.Pod:
-        """Bind a pod to a node of the caller's choice, if all filters pass there or `force` is true."""
+        """Bind a pod to a chosen node, if all filters pass there or `force` is true."""
         body = {"target": {"name": node}, "force": force}
         path, params = self._pod(namespace, name, "binding"), dry(dry_run=dry_run)
         request = posting_once(path, body, params, idempotency_key)
         return cast("types.Pod", self._asked(request))
 
     def confirm_binding(self, pod: Manifest, node: str) -> types.BindingConfirmed:
-        """Ask whether a pod, as it was read, may start on its node now (ConflictError: it may not)."""
+        """Check whether a pod, as read, may start on its node now (ConflictError: it may not)."""
         metadata = pod["metadata"]
         body = {
             "uid": metadata["uid"],
@@ -102,7 +102,7 @@ class PodCalls(Calls):
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> types.Pod:
-        """Mark a pod as to be stopped, unless a disruption budget is against it; return it."""
+        """Mark a pod for termination, unless a disruption budget forbids it, and return the pod."""
         path, params = self._pod(namespace, name, "eviction"), dry(dry_run=dry_run)
         request = posting_once(path, {}, params, idempotency_key)
         return cast("types.Pod", self._asked(request))
@@ -115,9 +115,10 @@ class PodCalls(Calls):
         node: str | None = None,
         revision: int | None = None,
     ) -> types.Explanation:
-        """Tell why a pod is where it is, or why it waits; with a node, what is against it there.
+        """Explain why a pod is on its node or waits; with a node, what excludes the pod there.
 
-        With a `revision` as of that one; with that of its binding, as it was when it was placed.
+        With a `revision`, the explanation is of that revision; with that of the pod's binding, of
+        the placement itself.
         """
         params = {"node": node, "revision": revision}
         request = reading(self._pod(namespace, name, "explanation"), params)
@@ -131,7 +132,7 @@ class PodCalls(Calls):
         changes_max: int | None = None,
         limit: int | None = None,
     ) -> types.RepairsAnswer:
-        """Tell the least changes after which a pod fits that no node takes; none is made."""
+        """Return the smallest changes that make an unschedulable pod fit, without making them."""
         params = {"changesMax": changes_max, "limit": limit}
         request = reading(self._pod(namespace, name, "repairs"), params)
         return cast("types.RepairsAnswer", self._asked(request))
@@ -144,7 +145,7 @@ class PodCalls(Calls):
         topology_key: str | None = None,
         explain: str | None = None,
     ) -> types.CapacityAnswer:
-        """Tell how many more pods of a template fit now, and what ends it; nothing is stored."""
+        """Return how many more pods of a template fit now, and what limits them."""
         body = {
             "template": template,
             "limit": limit,
@@ -155,34 +156,34 @@ class PodCalls(Calls):
         return cast("types.CapacityAnswer", self._asked(asking(self.path("capacity"), given)))
 
     def violations(self) -> types.ViolationsAnswer:
-        """List the placed pods that break a required rule now."""
+        """List the placed pods that currently break a required rule."""
         return cast("types.ViolationsAnswer", self._asked(reading(self.path("violations"))))
 
     def topology(self, key: str) -> types.TopologyAnswer:
-        """Tell the domains of a node label, with their nodes, pods and free resources."""
+        """Return the domains of a node label, with their nodes, pods, and free resources."""
         request = reading(self.path("topology"), {"key": key})
         return cast("types.TopologyAnswer", self._asked(request))
 
     def plan(self, request: Mapping[str, Any]) -> types.PlanAnswer:
-        """Make a plan for changes to the cluster, of which none is made (`types.PlanRequest`)."""
+        """Plan changes to the cluster without making them (`types.PlanRequest`)."""
         return cast("types.PlanAnswer", self._asked(asking(self.path("plans"), request)))
 
     def commit_plan(
         self, request: Mapping[str, Any], *, idempotency_key: str | None = None
     ) -> types.PlanAnswer:
-        """Make a plan and carry it out in one commit (`types.PlanCommit`); its `status` says if it was.
+        """Make a plan and carry it out in one commit (`types.PlanCommit`).
 
-        With the `steps` of a plan that was made before, it has to be that plan still.
+        With the `steps` of an earlier plan, the plan is carried out only if unchanged.
         """
         posting = posting_once(self.path("plan-commits"), request, None, idempotency_key)
         return cast("types.PlanAnswer", self._asked(posting))
 
     def cordon(self, node: str, *, dry_run: bool = False) -> types.Node:
-        """Have a node take no new pods; return it."""
+        """Cordon a node, so that it accepts no new pods, and return it."""
         return cast("types.Node", self._posted({}, "nodes", node, "cordon", dry_run=dry_run))
 
     def uncordon(self, node: str, *, dry_run: bool = False) -> types.Node:
-        """Have a node take new pods again; return it."""
+        """Uncordon a node, so that it accepts new pods again, and return it."""
         return cast("types.Node", self._posted({}, "nodes", node, "uncordon", dry_run=dry_run))
 
     def drain(
@@ -192,27 +193,27 @@ class PodCalls(Calls):
         when_unschedulable: Literal["Wait", "Evict"] = "Wait",
         dry_run: bool = False,
     ) -> types.Plan:
-        """Have all pods but daemons leave a node; return the kept plan, which the server carries out.
+        """Drain a node of all pods except daemons; return the stored plan.
 
-        A pod for which there is no other node waits where it is, or is evicted all the same.
+        A pod that fits on no other node stays and waits, or is evicted anyway with `Evict`.
         """
         options = {"whenUnschedulable": when_unschedulable}
         return cast("types.Plan", self._posted(options, "nodes", node, "drain", dry_run=dry_run))
 
     def pause_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
-        """Have a kept plan rest until it is resumed; return it."""
+        """Pause a stored plan until it is resumed, and return it."""
         return cast("types.Plan", self._posted({}, "plans", name, "pause", dry_run=dry_run))
 
     def resume_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
-        """Have a paused plan go on; return it."""
+        """Resume a paused plan, and return it."""
         return cast("types.Plan", self._posted({}, "plans", name, "resume", dry_run=dry_run))
 
     def cancel_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
-        """End a kept plan; what it has done stays. Return it."""
+        """Cancel a stored plan, without undoing its changes, and return it."""
         return cast("types.Plan", self._posted({}, "plans", name, "cancel", dry_run=dry_run))
 
     def _posted(self, body: Mapping[str, Any], *path: str, dry_run: bool) -> object:
-        """Ask for what the server has to do once only, even if it is asked again."""
+        """Send a request that takes effect only once, even if sent again."""
         return self._asked(asking(self.path(*path), body, dry(dry_run=dry_run)))
 
     def report_statuses(
@@ -224,14 +225,14 @@ class PodCalls(Calls):
     ) -> types.LinesAnswer:
         """Report the status of many pods in one commit (`types.StatusReport`).
 
-        Each report has its own result; one that is refused does not keep the others.
+        Each report has its own result; a refused report does not stop the others.
         """
         body, params = {"items": reports}, dry(dry_run=dry_run)
         request = posting_once(self.path("pods", "statuses"), body, params, idempotency_key)
         return cast("types.LinesAnswer", self._asked(request))
 
     def report_nodes(self, names: Iterable[str]) -> types.NodeReportResult:
-        """Report that these nodes are there, which the server misses when it stops."""
+        """Report that these nodes are alive; the server notices when the reports stop."""
         renewed, unknown = 0, list[str]()
         for batch in batched(list(names), NODES_PER_REPORT):  # As they are now, not later.
             answer = self._asked(putting(self.path("node-leases"), {"nodes": batch}))
@@ -240,7 +241,7 @@ class PodCalls(Calls):
         return {"renewed": renewed, "unknown": unknown}
 
     def node_lease(self, name: str) -> types.Lease:
-        """Tell when a node reported last."""
+        """Return a node's lease, with the time of its last report."""
         return cast("types.Lease", self._asked(reading(self.path("nodes", name, "lease"))))
 
     def _pod(self, namespace: str, name: str, part: str) -> str:

@@ -1,4 +1,4 @@
-"""Watches: changes as they are committed, from one connection to the next."""
+"""Watches: streams of committed changes that continue across connections."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ def events_in(pieces: Iterator[bytes]) -> Generator[ServerSentEvent]:
 def watched(
     connection: Connection, path: str, params: Params, since: int | None
 ) -> Generator[Event[Any]]:
-    """Yield the events of a watch without end, as `followed` says."""
+    """Yield the events of a watch endlessly, with the reconnections of `followed`."""
     return followed(connection, streaming(path, params), since, ChangeReader)
 
 
@@ -39,9 +39,9 @@ def followed(
     last as long as the client's retries allow.
 
     Raises:
-        ExpiredError: the log does not reach back far enough: list again.
+        ExpiredError: the log does not reach back far enough; list again.
         ProblemError: the server refused, or the caller's rights changed.
-        NoAnswerError: the server stayed away for too long.
+        NoAnswerError: the server was unreachable for too long.
     """
     retries = connection.retries
     waited = 0.0
@@ -66,7 +66,7 @@ def followed(
 
 
 def _since(request: Request, since: int | None) -> Request:
-    """Return the request for what is after a revision."""
+    """Return the request for records after a revision."""
     if since is None:
         return request
     return replace(request, params={**request.params, "sinceRevision": str(since)})

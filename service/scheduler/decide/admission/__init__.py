@@ -1,1 +1,1 @@
-"""Admission: objects are completed, checked, and warned about before they are stored."""
+"""Admission: completes and checks objects, and returns warnings, before they are stored."""

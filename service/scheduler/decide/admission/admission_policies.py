@@ -1,6 +1,6 @@
-"""Evaluates a cluster's policies for a pod that is created or changed.
+"""Evaluates a cluster's admission policies for a new or changed pod.
 
-A policy without an answer denies: nothing is admitted that its author has not considered.
+A policy that fails to evaluate denies, so that only what its author considered is admitted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _OF_ITS_END = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 
 
 def admit_by_policies(replica: Replica, sent: PodManifest, stored: PodManifest | None) -> None:
-    """Deny a pod, or a change of the stored one, that fails a policy.
+    """Deny a new pod, or a change to the stored one, that fails a policy.
 
     Raises:
         Denied: with the policy's id and message.
@@ -50,7 +50,7 @@ def ask_about_new(replica: Replica, pods: Iterable[PodManifest]) -> None:
     """Evaluate policies for new pods together, before any of them is placed.
 
     Raises:
-        Unanswered: a result is not known yet.
+        Unanswered: a policy's result is not known yet.
     """
     for sent in pods:
         policies = _applicable_policies(replica, sent, None)
@@ -80,7 +80,7 @@ def _selects(replica: Replica, policy: AdmissionPolicy, namespace: str) -> bool:
 
 
 def _is_a_report(sent: PodManifest, stored: PodManifest | None) -> bool:
-    """Return whether a change only reports the pod's state, or its termination."""
+    """Return whether a change only reports the pod's state or termination."""
     return stored is not None and _judged(_decoded(sent)) == _judged(_decoded(stored))
 
 
@@ -102,7 +102,7 @@ def _question(
     sent: PodManifest,
     stored: PodManifest | None,
 ) -> PolicyQuestion:
-    """Return the question whether all policies hold, with the values that expressions can use."""
+    """Build the question whether all policies hold, with the values available to expressions."""
     stored_namespace = replica.get("Namespace", "", sent.namespace)
     namespace = stored_namespace.manifest if stored_namespace else None
     assert namespace is None or isinstance(namespace, ObjectManifest)
@@ -120,7 +120,7 @@ def _question(
 
 
 def _judged(pod: Json) -> Json:
-    """Return the part of a pod that a change is judged by: all but its status and termination fields."""
+    """Return the part of a pod that policies judge: all but its status and termination fields."""
     metadata = {
         name: value
         for name, value in entries_of(pod["metadata"]).items()

@@ -1,10 +1,10 @@
-"""Who may write what about a pod: facts are for observers.
+"""Which parts of a pod a caller may write: facts are reserved for observers.
 
-That a pod is on a node, has run, or reports the resources it runs with has been observed, and an
-observed fact cannot be refused. A node nominated for a pod takes room from all other pods, so that
-is for the scheduler to say, or for those who report what it did. So only callers with the right
-`observe` can state a fact, or change or delete a pod that is on a node. A pod that others write
-waits for a node, and has to pass admission and quotas.
+A pod's node, its having run, and its actual resources are observed facts, and an observed fact
+cannot be refused. A nominated node takes room from all other pods, so only the scheduler, or a
+caller that reports its decisions, may set it. Therefore only callers with the right `observe` can
+state a fact, or change or delete a pod that is on a node. Pods written by other callers wait for a
+node, and have to pass admission and quotas.
 """
 
 from service.model.registry.manifests import PodManifest
@@ -25,7 +25,7 @@ def authorize_change(caller: Caller, after: PodManifest, before: PodManifest | N
     """
     namespace = after.namespace
     if caller.may("observe", namespace) and caller.may("edit", namespace):
-        # Most reports come from callers with both rights, so their status need not be read.
+        # Most reports come from callers with both rights, so the pod's status need not be decoded.
         return
     fact = _fact_in(after, before)
     caller.require("observe" if fact else "edit", namespace, fact or _WAITING)
@@ -34,7 +34,7 @@ def authorize_change(caller: Caller, after: PodManifest, before: PodManifest | N
 def authorize_removal(caller: Caller, stored: PodManifest) -> None:
     """Check that a caller may delete a pod.
 
-    That a pod on a node is gone is a fact, which takes `observe`; any other pod takes `edit`.
+    Deleting a pod on a node states a fact and requires `observe`; any other pod requires `edit`.
 
     Raises:
         Forbidden: the caller may not delete this pod.
@@ -46,7 +46,7 @@ def authorize_removal(caller: Caller, stored: PodManifest) -> None:
 
 
 def authorize_status(caller: Caller, sent: PodManifest) -> None:
-    """Check that a caller may place a pod that is sent with this status.
+    """Check that a caller may place a pod sent with this status.
 
     Raises:
         Forbidden: the status says that the pod has run, or nominates a node, and the caller may not
@@ -60,7 +60,7 @@ def authorize_status(caller: Caller, sent: PodManifest) -> None:
 
 
 def _fact_in(after: PodManifest, before: PodManifest | None) -> str | None:
-    """Return the sentence that says which part of a change is a fact, or None."""
+    """Return a sentence that names the part of a change that is a fact, or None."""
     if before is not None and before.pod.node_name is not None:
         return _PLACED
     if after.pod.node_name is not None:
@@ -77,7 +77,7 @@ _NOTHING = (None, None)
 
 
 def _reported(manifest: PodManifest) -> tuple[object, object]:
-    """Return the part of the status about the pod's life, and the resources that the pod runs with."""
+    """Return the status fields about the pod's life, and the resources with which the pod runs."""
     if manifest.status is None:
         return _NOTHING
     phase = manifest.phase

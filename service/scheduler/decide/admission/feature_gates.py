@@ -1,4 +1,4 @@
-"""Drops and reports fields of features that a cluster has disabled."""
+"""Drops fields of features that a cluster has disabled, and warns about them."""
 
 import msgspec
 
@@ -32,7 +32,7 @@ def without_features_off(
 def warnings_of_features(context: DecisionContext, sent: PodManifest) -> FieldWarnings:
     """Return warnings about fields of disabled features, in the spec and in an annotation.
 
-    The annotation stays as it was sent, but no selector in it is read.
+    The annotation is stored as sent, but selectors in it are ignored.
     """
     if not _loses_selectors(context, sent):
         return ()
@@ -47,10 +47,10 @@ def warnings_of_features(context: DecisionContext, sent: PodManifest) -> FieldWa
 def check_scopes(
     context: DecisionContext, sent: QuotaManifest, stored: QuotaManifest | None
 ) -> None:
-    """Refuse a quota with a scope of a disabled feature, unless the stored quota has it.
+    """Refuse a quota with a scope of a disabled feature, unless the stored quota has the scope.
 
     Raises:
-        InvalidManifest: the quota names the scope.
+        InvalidManifest: the quota has such a scope.
     """
     if context.replica.config.reads_namespace_selectors:
         return

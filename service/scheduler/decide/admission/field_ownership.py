@@ -1,4 +1,4 @@
-"""Tracks which manager owns which fields of an object, from its first server-side apply on."""
+"""Tracks which manager owns which fields of an object, starting at its first server-side apply."""
 
 from typing import TypeGuard, cast
 
@@ -14,19 +14,19 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 def decode_manifest(manifest: StoredManifest | AnyManifest) -> Json:
-    """Return an object as it is rendered, decoded."""
+    """Return an object's rendered manifest as decoded JSON."""
     return cast("Json", msgspec.json.decode(manifest.render()))
 
 
 def is_managed(manifest: StoredManifest) -> TypeGuard[AnyManifest]:
-    """Return whether an object was ever applied; other objects have no managed fields."""
+    """Return whether an object was ever applied; only applied objects have managed fields."""
     return isinstance(manifest, ObjectManifest) and bool(manifest.managers)
 
 
 def record_ownership(
     context: DecisionContext, updated: AnyManifest, old: AnyManifest, manager: str
 ) -> AnyManifest:
-    """Return an update of a managed object, with the writer as the manager of the changed fields.
+    """Return an update of a managed object, with the writer recorded as manager of changed fields.
 
     Raises:
         InvalidManifest: the managers would have too many fields.
@@ -52,7 +52,7 @@ def apply_fields(
     """Return an object with a manager's applied fields merged into it.
 
     Raises:
-        FieldManagerConflict: others manage fields that would change, and it is not forced.
+        FieldManagerConflict: other managers own fields that would change, and `force` is off.
         InvalidManifest: the result is not valid, or too many managers apply the object.
     """
     managers = () if old is None else old.managers
@@ -83,7 +83,7 @@ def _refuse_too_many_managers(
 def _refuse_too_many_fields(
     context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
 ) -> None:
-    """Refuse too many fields; an object over the limit may only get fewer."""
+    """Refuse more owned fields than allowed; an object over the limit may only lose fields."""
     most = context.limits.managed_fields_max
     if _fields_of(after) > max(most, _fields_of(before)):
         message = f"the managers of an object have at most {most} fields together"

@@ -1,4 +1,4 @@
-"""Names for new objects that have only a `generateName`."""
+"""Generates names for new objects that have only a `generateName`."""
 
 from collections.abc import Iterable
 from typing import TypeVar, cast
@@ -9,18 +9,18 @@ from service.model.registry.manifests import Applicable, ObjectManifest
 from service.scheduler.decide.context import DecisionContext
 
 DRAWS_MAX = 100
-"""How many names are tried; this suffices while less than half of all names are taken."""
+"""How many names are tried; enough while less than half of all names are taken."""
 
 M = TypeVar("M", bound=Applicable)
 Key = tuple[str, str, str]
 
 
 def with_name(context: DecisionContext, manifest: M, taken: Iterable[Key] = ()) -> M:
-    """Return a manifest with an unused name, if its name is still to be generated.
+    """Return a manifest with an unused name, if the name has to be generated.
 
     Args:
         context: the context of the decision.
-        manifest: the manifest; one that has a name stays as it is.
+        manifest: the manifest; returned unchanged if it has a name.
         taken: kinds, namespaces, and names that are taken in addition to those stored.
 
     Raises:

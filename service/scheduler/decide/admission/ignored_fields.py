@@ -1,4 +1,4 @@
-"""Warns about manifest fields that a cluster ignores, by its configuration and its profiles."""
+"""Warns about manifest fields that a cluster's configuration and profiles ignore."""
 
 from service.model.core.field_warnings import (
     DEVICE_CLAIMS,
@@ -19,11 +19,11 @@ from service.scheduler.decide.admission.pod_admission import has_runtime_classes
 from service.scheduler.decide.context import DecisionContext
 
 _VOLUMES_READ = frozenset(fields_of(Volume)) - {"name"}
-"""Volume sources that restrict where a pod can go, unless volumes are ignored."""
+"""Volume sources that restrict a pod's choice of nodes, unless volumes are ignored."""
 
 
 _DEVICES_READ = frozenset({"resourceClaims", "claims", "resourceClaimStatuses"})
-"""The pod fields that request devices, where devices are allocated."""
+"""The pod fields that request devices, read where devices are allocated."""
 
 
 def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarnings:
@@ -41,7 +41,7 @@ def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarn
 
 
 def warnings_of(context: DecisionContext, manifest: Applicable) -> FieldWarnings:
-    """Return the warnings about a manifest, except for what admission refuses."""
+    """Return the warnings about a manifest, apart from fields that admission refuses."""
     warnings = manifest.warnings
     if not warnings or not isinstance(manifest, PodManifest):
         return warnings

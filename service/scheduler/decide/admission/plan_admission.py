@@ -1,4 +1,4 @@
-"""Admission of plans that clients write, and the parts of a plan that they cannot write."""
+"""Admission of plans written by clients, and the parts of a plan that clients cannot write."""
 
 from typing import cast
 
@@ -34,14 +34,14 @@ def is_plan(manifest: object) -> bool:
 
 
 def plan_of(manifest: DeclaredManifest) -> KeptPlan:
-    """Return the plan in a manifest, which has to be one."""
+    """Return the plan in a manifest, which must be a plan."""
     return cast("KeptPlan", manifest.kept)
 
 
 def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
-    """Return a plan as a caller may write it: with the progress that the stored one has made.
+    """Return a plan as a caller may write it, keeping the progress of the stored plan.
 
-    A new plan keeps the status that it was sent with, so that a finished one can be restored.
+    A new plan keeps the status that was sent, so that a finished plan can be restored.
 
     Raises:
         Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
@@ -61,7 +61,7 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
 
 
 def with_status(manifest: DeclaredManifest, status: PlanProgress) -> DeclaredManifest:
-    """Return a plan with this status, or without any if nothing has happened yet."""
+    """Return a plan with this status, or without one if nothing has happened yet."""
     kind = plan_of(manifest).body.spec.goal.type
     counts = {name: getattr(status, name) for name in _COUNTS[kind]}
     fields_of_status = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
@@ -106,7 +106,7 @@ def _require_replacing(caller: Caller, namespace: str) -> None:
 
 
 def _require_moving(caller: Caller, namespace: str | None) -> None:
-    """Check that a caller may evict and place pods where a plan moves them: in a namespace, or in all."""
+    """Check that a caller may evict and place pods in the plan's namespace, or in all of them."""
     if namespace is not None:
         _require_replacing(caller, namespace)
         return
@@ -121,11 +121,11 @@ def _require_moving(caller: Caller, namespace: str | None) -> None:
 
 
 def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
-    """Check a plan that replaces pods beyond its schema: its template, and the number of pods.
+    """Check a rollout plan beyond its schema: its template, and the number of pods.
 
     Raises:
         InvalidManifest: the template is wrong, or there are more pods than a plan may have.
-        Conflict: another unfinished plan is about the same pods.
+        Conflict: another unfinished plan covers the same pods.
     """
     if not isinstance(sent, DeclaredManifest) or not is_plan(sent):
         return
@@ -145,13 +145,13 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
 
 
 def is_active(manifest: DeclaredManifest) -> bool:
-    """Return whether a plan continues, now or once it is resumed."""
+    """Return whether a plan continues, either now or after being resumed."""
     body = plan_of(manifest).body
     return not body.has_ended and body.spec.state != "Cancelled"
 
 
 def _refuse_beside_others(context: DecisionContext, name: str, rollout: Replace) -> None:
-    """Refuse a rollout that would replace another one's new pods, or vice versa: neither would end."""
+    """Refuse a rollout that would replace another rollout's new pods, or vice versa, endlessly."""
     for stored in context.replica.objects(PLAN.kind):
         other = stored.manifest
         if not isinstance(other, DeclaredManifest) or other.name == name or not is_active(other):
@@ -165,13 +165,13 @@ def _refuse_beside_others(context: DecisionContext, name: str, rollout: Replace)
 
 
 def _rollout_of(plan: DeclaredManifest, templates: TemplateCache) -> Replace | None:
-    """Return what a plan replaces, or None if it has another goal or is no longer readable."""
+    """Return the rollout of a plan, or None if the plan has another goal or is unreadable."""
     goal = plan_of(plan).body.spec.goal
     if goal.type != "Replace":
         return None
     try:
         return replace_of(goal, templates)
-    except InvalidManifest:  # a limit was lowered, or another version wrote it
+    except InvalidManifest:  # a limit was lowered, or another version wrote the plan
         return None
 
 
@@ -183,7 +183,7 @@ def _are_at_odds(one: Replace, other: Replace) -> bool:
 
 
 def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
-    """Return what a stored plan replaces.
+    """Return the rollout that a stored plan describes.
 
     Raises:
         InvalidManifest: the template is wrong.

@@ -1,8 +1,7 @@
-"""Whether a pod is admitted, regardless of room on nodes, and what admission adds to it.
+"""Decides whether a pod is admitted, regardless of room on nodes, and what admission adds to it.
 
-All pods take the same path, whether they are written, placed, or simulated: first defaults are
-merged into them, then they are checked. A pod that will be refused is left as it is: the check says
-why.
+Written, placed, and simulated pods take the same path: defaults are merged first, then the pod is
+checked. Merging leaves a contradictory pod unchanged, and the check reports why it is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,16 +55,16 @@ LIMIT_RANGE_VIOLATED = "LimitRangeViolated"
 QUOTA_EXCEEDED = "QuotaExceeded"
 DEVICE_CLAIMS = "DeviceClaimsRefused"
 ADMITTING_KINDS = frozenset({LIMIT_RANGE.kind, RUNTIME_CLASS.kind})
-"""The kinds of objects that pods are checked against, or that add something to them."""
+"""The kinds of objects that pods are checked against, or that contribute fields to pods."""
 
 
 def admit(
     replica: Replica, pod: Pod, stored: Pod | None = None, *, was_admitted: bool = False
 ) -> None:
-    """Refuse a pod that may not be created, changed, or placed; observed facts are never checked.
+    """Refuse a pod that may not be created, changed, or placed. Observed facts are never checked.
 
-    What Kubernetes checks only when a pod is created is checked again if the fields that it reads
-    change, except for pods that an API server has admitted.
+    Checks that Kubernetes makes only at creation are repeated when the fields they read change,
+    except for pods that an API server has admitted.
 
     Raises:
         Denied: with the reason that clients see.
@@ -87,7 +86,7 @@ def _admit_by_objects(cluster: Cluster, pod: Pod, stored: Pod | None) -> None:
 
 
 def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
-    """Refuse a pod, or a change of the stored one, that exceeds a quota.
+    """Refuse a new pod, or a change to the stored one, that exceeds a quota.
 
     Raises:
         Denied: in Kubernetes' words.
@@ -106,7 +105,7 @@ def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
 
 
 def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
-    """Return the refusal of a pod whose `schedulerName` is not a profile."""
+    """Return the refusal of a pod whose `schedulerName` names no profile."""
     known = ", ".join(sorted(cluster.config.scheduler_profiles()))
     return Denied(
         UNKNOWN_SCHEDULER,
@@ -135,7 +134,7 @@ def admit_claim(
     claim: DeclaredObject[PersistentVolumeClaimBody],
     stored: DeclaredObject[PersistentVolumeClaimBody] | None = None,
 ) -> None:
-    """Refuse a claim with a new request that a limit range does not allow.
+    """Refuse a claim whose new request violates a limit range.
 
     Raises:
         Denied: in Kubernetes' words, with the fields of the claim.
@@ -158,19 +157,19 @@ def _refuse_violations(messages: list[str]) -> None:
 
 
 def differs(pod: Pod, stored: Pod | None, read: Callable[[PodSpec], object]) -> bool:
-    """Return whether a pod is new, or differs from the stored one in what `read` returns."""
+    """Return whether a pod is new, or whether `read` returns another value for the stored pod."""
     if stored is None:
         return True
     return pod.spec is not stored.spec and read(pod.spec) != read(stored.spec)
 
 
 def has_runtime_classes(cluster: Cluster) -> bool:
-    """Return whether any RuntimeClass is stored; if none is, pods need not name a stored one."""
+    """Return whether any RuntimeClass is stored; otherwise pods may name any runtime class."""
     return bool(cluster.objects.having(RuntimeClassBody))
 
 
 def runtime_class_merge(cluster: Cluster, pod: Pod) -> RuntimeClassMerge | None:
-    """Return what the pod's runtime class merges into it, or None if the class does not exist."""
+    """Return the fields that the pod's runtime class adds, or None if the class does not exist."""
     name = pod.spec.runtime_class_name
     if not name:
         return WITHOUT_CLASS
@@ -179,7 +178,7 @@ def runtime_class_merge(cluster: Cluster, pod: Pod) -> RuntimeClassMerge | None:
 
 
 def _admit_runtime_class(cluster: Cluster, pod: Pod) -> None:
-    """Refuse an unknown runtime class, and a pod that contradicts its own."""
+    """Refuse a pod whose runtime class is unknown, or that contradicts its runtime class."""
     if not has_runtime_classes(cluster):
         return
     merge = runtime_class_merge(cluster, pod)
@@ -205,7 +204,7 @@ def _admit_device_claims(config: ClusterConfig, pod: Pod) -> None:
 
 
 def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None:
-    """Refuse an unknown class, and a priority of neither the class nor the stored pod."""
+    """Refuse an unknown priority class, or a priority of neither the class nor the stored pod."""
     name, sent = pod.spec.priority_class_name, pod.spec
     if not name:
         return
@@ -272,11 +271,11 @@ def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> 
 
 
 def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffinityTerm]) -> bool:
-    """Return whether terms together apply to all namespaces: every possible one, or all existing.
+    """Return whether terms together apply to all possible or all existing namespaces.
 
-    Selectors that match all present namespaces, and one without labels, too, amount to `{}`: they
-    require the absence of a label that no namespace has, or one term matches what another
-    excludes. `own` is the pod's namespace.
+    Selectors that together match all existing namespaces and one without labels amount to `{}`:
+    either they require the absence of a label that no namespace has, or one term matches what
+    another excludes. `own` is the pod's namespace.
     """
     means_all = replica.config.empty_namespaces_mean_all
     if any(covers_all_namespaces(term, empty_list_means_all=means_all) for term in terms):
@@ -302,13 +301,13 @@ def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffi
 def was_admitted(sent: PodManifest | DeclaredManifest, caller: Caller) -> bool:
     """Return whether an API server has already admitted an object.
 
-    Then it has a uid, and its sender may state facts: others could invent a uid.
+    Such an object has a uid and a sender that may state facts; other senders could invent a uid.
     """
     return bool(sent.uid) and caller.may("observe", sent.namespace)
 
 
 def as_created(context: DecisionContext, sent: PodManifest, *, was_admitted: bool) -> PodManifest:
-    """Return a pod as its creation makes it.
+    """Return a new pod completed with defaults and with the fields that its classes add.
 
     Raises:
         InvalidManifest: the pod contradicts what is merged into it.
@@ -328,9 +327,9 @@ def as_created(context: DecisionContext, sent: PodManifest, *, was_admitted: boo
 def as_updated(
     context: DecisionContext, sent: PodManifest, stored: PodManifest, *, was_admitted: bool
 ) -> PodManifest:
-    """Return an update of a pod, with what was merged into the stored pod at its creation.
+    """Return an update of a pod, with the fields that were merged into the stored pod at creation.
 
-    Where it differs from the stored pod, it gets what a new pod would get.
+    Changed fields are completed as in a new pod.
 
     Raises:
         InvalidManifest: the pod contradicts what is merged into it.
@@ -345,9 +344,9 @@ def as_updated(
 
 
 def _merged(context: DecisionContext, pod: PodManifest, stored: Pod | None = None) -> PodManifest:
-    """Return a pod with its namespace's defaults and what its runtime class adds.
+    """Return a pod with its namespace's defaults and the fields of its runtime class.
 
-    That a pod is on a node is a fact, so one that contradicts what is added stays as it is.
+    A placed pod is a fact, so one that contradicts the added fields stays unchanged.
     """
     if ADMITTING_KINDS.isdisjoint(context.replica.cluster.objects.kinds):
         return pod
@@ -374,7 +373,7 @@ def _with_defaults(context: DecisionContext, pod: PodManifest) -> PodManifest:
 
 
 def _with_runtime_class(context: DecisionContext, pod: PodManifest) -> PodManifest:
-    """Return a pod with what its runtime class adds, unless that contradicts the pod."""
+    """Return a pod with its runtime class's fields, or unchanged if they contradict the pod."""
     if not pod.pod.spec.runtime_class_name:
         return pod
     merge = runtime_class_merge(context.replica.cluster, pod.pod)
@@ -386,10 +385,10 @@ def _with_runtime_class(context: DecisionContext, pod: PodManifest) -> PodManife
 def with_priority(
     context: DecisionContext, manifest: PodManifest, name: str, old: PodSpec | None
 ) -> PodManifest:
-    """Return a pod with the priority and policy of this class, unless it states its own.
+    """Return a pod with a class's priority and preemption policy, unless the pod sets its own.
 
-    As long as a pod keeps its class, it keeps the priority that it was created with, even if the
-    class changes. A pod of an unknown class gets nothing.
+    While a pod keeps its class, it keeps its original priority, even if the class changes. A pod
+    with an unknown class is returned unchanged.
     """
     spec, config = manifest.pod.spec, context.replica.config
     admitted = old if old is not None and old.priority_class_name == name else None
@@ -408,7 +407,7 @@ def with_priority(
 
 
 def _given(config: ClusterConfig, name: str, admitted: PodSpec | None) -> dict[str, object]:
-    """Return the fields that a class sets, or has set on the stored pod."""
+    """Return the fields that a class sets, or that it set on the stored pod."""
     priority_class = config.priority_class(name)
     if admitted is not None and admitted.priority is not None:
         return {"priority": admitted.priority, "preemptionPolicy": admitted.preemption_policy}

@@ -26,11 +26,10 @@ NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()
 
 
 def check_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes to a placed pod's spec that earlier decisions may rest on.
+    """Refuse changes to a placed pod's spec that would invalidate earlier decisions.
 
-    Tolerations may be added, and gates removed; the resources of containers, and all that
-    scheduling does not read, may change. That a pod is on another node now is an observed fact:
-    then everything may be different.
+    Tolerations may be added and gates removed; container resources and fields that scheduling
+    ignores may change. A pod on another node is an observed fact, so all its fields may differ.
 
     Raises:
         InvalidManifest: with the fields of `spec` that may not change in this way.
@@ -60,9 +59,9 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes to a pod with a reserved node that binding it would ignore.
+    """Refuse changes to a pod with a reserved node that its binding would ignore.
 
-    No volumes are bound with it, and the node that it requires is not checked any more.
+    The binding of a reserved pod binds no volumes and does not check required nodes again.
 
     Raises:
         InvalidManifest: the update has such fields.
@@ -77,7 +76,7 @@ def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def _containers(containers: tuple[Container, ...]) -> object:
-    """Return the fixed fields of containers; their requests may change, by an in-place resize."""
+    """Return the fixed fields of containers. Requests may change, by in-place resize."""
     return [
         (container.name, container.restart_policy == "Always", _host_ports(container))
         for container in containers
@@ -89,7 +88,7 @@ def _host_ports(container: Container) -> object:
 
 
 def _affinity(spec: PodSpec) -> object:
-    """Return all lists of affinity rules; an absent list means the same as an empty one."""
+    """Return all lists of affinity rules, treating an absent list like an empty one."""
     affinity = stated_affinity(spec)
     nodes = affinity.node_affinity or NO_NODE_AFFINITY
     sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
@@ -121,7 +120,7 @@ def _amounts(quantities: Quantities | None) -> object:
 
 
 def _toleration(toleration: Toleration) -> Toleration:
-    """Return a toleration without its duration, like kube-apiserver."""
+    """Return a toleration without its duration, which may change, as in kube-apiserver."""
     operator = toleration.operator or "Equal"
     return replace(toleration, operator=operator, toleration_seconds=None)
 
@@ -141,7 +140,7 @@ _FIXED: Mapping[str, Callable[[PodSpec], object]] = {
     "schedulerName": lambda spec: spec.scheduler_name,
     "topologySpreadConstraints": lambda spec: spec.topology_spread_constraints,
 }
-"""The fields that scheduling reads of a pod that has its node: decisions may rest on them."""
+"""The fields of a placed pod that scheduling reads, on which decisions may rest."""
 _MESSAGES = dict.fromkeys(
     ("containers", "initContainers"),
     "may change in a placed pod only in resources and in what scheduling does not read",

@@ -1,4 +1,4 @@
-"""The default class of claims without a class, as in Kubernetes' admission (DefaultStorageClass)."""
+"""Sets the default class of claims without one, like Kubernetes' DefaultStorageClass admission."""
 
 from service.model.core.declared_manifest import DeclaredManifest
 from service.model.core.kind import DeclaredObject
@@ -18,8 +18,8 @@ def with_default_class(
 ) -> DeclaredManifest:
     """Return a claim with the default class if it names none; return other objects unchanged.
 
-    An update that names no class keeps the default that the stored claim got, whichever is the
-    default now. A claim that has a volume without a class stays without one.
+    An update that names no class keeps the stored claim's default, whatever the default is now. A
+    claim with a volume without a class gets no class.
     """
     if not isinstance(sent.kept.body, PersistentVolumeClaimBody) or _names_class(sent):
         return sent
@@ -31,7 +31,7 @@ def with_default_class(
 
 
 def _names_class(claim: DeclaredManifest) -> bool:
-    """Return whether a claim names its class, including "" for none."""
+    """Return whether a claim names its class; "" (no class) counts as a name."""
     return BETA_CLASS in claim.kept.annotations or _class_of(claim) is not None
 
 
@@ -41,7 +41,7 @@ def _class_of(claim: DeclaredManifest) -> str | None:
 
 
 def _default_class(context: DecisionContext) -> str | None:
-    """Return the name of the default class, or None; of several, the newest, then the first, wins."""
+    """Return the name of the default class (the newest, then the first by name), or None."""
     classes = context.replica.cluster.objects.having(StorageClassBody).values()
     defaults = sorted(filter(_is_default, classes), key=lambda storage_class: storage_class.name)
     newest = max(defaults, key=lambda storage_class: storage_class.created, default=None)

@@ -1,1 +1,1 @@
-"""Volumes and devices that pods get together with their nodes."""
+"""Allocates volumes and devices to pods together with their nodes."""

@@ -1,9 +1,9 @@
 """Allocates devices to claims together with the pods that use them, and releases them.
 
-A claim is allocated, and reserved for the pod, in the commit that binds the pod: so no other claim
-gets the devices, and a placed pod has its devices. A claim from a template that a pod names is
-created in the same commit. When the pod is deleted or finished, its reservation ends; a claim
-without any loses its devices, and one that was created for the pod is deleted if unused.
+A claim is allocated and reserved for the pod in the commit that binds the pod, so no other claim
+gets the devices, and every placed pod has its devices. The same commit creates claims from the
+pod's claim templates. When the pod is deleted or finished, its reservations end: a claim without
+reservations loses its devices, and an unused claim created for the pod is deleted.
 """
 
 from collections.abc import Sequence
@@ -42,11 +42,11 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 
 ADMIN_ACCESS = "AdminAccessDenied"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
-"""Namespace label; "true" lets claims ask for access to devices that others use."""
+"""A namespace label; "true" lets claims request access to devices that are in use."""
 
 
 class DevicesMissingError(RuntimeError):
-    """A pod was about to be placed where its claims get no devices: nothing may be committed."""
+    """A pod was about to be placed where its claims get no devices, so nothing may be committed."""
 
 
 def allocate_devices(
@@ -72,7 +72,7 @@ def allocate_devices(
         The pod, whose status names the claims that were created for it.
 
     Raises:
-        DevicesMissingError: they get none, and it is not forced.
+        DevicesMissingError: the claims get no devices, and the placement is not forced.
     """
     pod = manifest.pod
     if not pod.spec.resource_claims or context.replica.config.device_claims != "Allocate":
@@ -102,7 +102,7 @@ def _claim_for(
     uid: str,
     given: ClaimAllocation | None,
 ) -> DeclaredManifest | None:
-    """Return a claim with its new allocation, created if need be, or None if there is no claim."""
+    """Return a pod's claim with its new allocation, created if need be, or None without a claim."""
     replica = context.replica
     claim = (
         _stored_object(replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim)
@@ -158,17 +158,17 @@ def _release(replica: Replica, claim: DeclaredManifest, pod_uid: str) -> None:
 
 
 def as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
-    """Return a claim as a caller may write it: its allocation is a fact, which observers report."""
+    """Return a claim as a caller may write it; only observers may write its allocation, a fact."""
     if not _is_claim(sent) or caller.may("observe", sent.namespace):
         return sent
     return claim_keeping_status(sent, stored if _is_claim(stored) else None)
 
 
 def keep_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> DeclaredManifest:
-    """Return an update of a claim, with omitted parts of an allocation made here.
+    """Return an update of a claim, restoring omitted parts of an allocation made here.
 
     Raises:
-        InvalidManifest: it requests something else than was allocated.
+        InvalidManifest: its requests differ from the allocated ones.
     """
     if not _is_claim(stored):
         return sent
@@ -180,10 +180,10 @@ def keep_allocation(sent: DeclaredManifest, stored: DeclaredManifest) -> Declare
 def admit_devices(
     context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest | None = None
 ) -> None:
-    """Refuse admin access to devices in a namespace that is not labeled for it.
+    """Refuse admin access to devices in a namespace without the label that allows it.
 
-    Unlike in Kubernetes, a claim may change until it has devices, so updates are checked, too, if
-    they change its requests.
+    Unlike in Kubernetes, a claim may change until it has devices, so updates that change its
+    requests are checked, too.
 
     Raises:
         Denied: in Kubernetes' words.
@@ -204,7 +204,7 @@ def refuse_while_reserved(manifest: StoredManifest) -> None:
     """Refuse to delete a claim that has devices while a pod may use them.
 
     Raises:
-        Conflict: it is such a claim.
+        Conflict: the claim is in use.
     """
     if not _is_claim(manifest) or not was_allocated_here(manifest):
         return
@@ -220,7 +220,7 @@ def _is_claim(manifest: object) -> TypeGuard[DeclaredManifest]:
 
 
 def _asks(claim: DeclaredManifest) -> object:
-    """Return the requests of a claim or a template."""
+    """Return the requests of a claim or claim template."""
     body = claim.kept.body
     assert isinstance(body, ResourceClaimBody | ResourceClaimTemplateBody)
     return body.spec

@@ -1,8 +1,8 @@
-"""Binds claims to volumes together with the pods that use them, and undoes it.
+"""Binds claims to volumes together with the pods that use them, and releases the volumes again.
 
-A claim that waits for its first consumer is bound in the commit that binds the pod: so no other pod
-gets the volume, and a placed pod has its volumes. Kubernetes' scheduler writes the claim before the
-pod, and its controller completes the binding; here both are one change.
+A claim that waits for its first consumer is bound in the commit that binds the pod, so no other pod
+gets the volume, and every placed pod has its volumes. Kubernetes' scheduler writes the claim before
+the pod, and its controller completes the binding; here both are one change.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from service.scheduler.replica.stored_kinds import StoredManifest
 
 
 class VolumesMissingError(RuntimeError):
-    """A pod was about to be placed where its claims get no volumes: nothing may be committed."""
+    """A pod was about to be placed where its claims get no volumes, so nothing may be committed."""
 
 
 def bind_volumes(
@@ -51,7 +51,7 @@ def bind_volumes(
         forced: whether the pod is placed even if its claims can't be bound there.
 
     Raises:
-        VolumesMissingError: they can't be bound, and it is not forced.
+        VolumesMissingError: the claims can't be bound, and the placement is not forced.
     """
     volumes = bindings_on(context.replica.cluster, pod, node_name) if bindings is None else bindings
     if volumes is None and not forced:
@@ -69,7 +69,7 @@ def bind_volumes(
 def keep_binding(
     context: DecisionContext, sent: DeclaredManifest, stored: DeclaredManifest
 ) -> DeclaredManifest:
-    """Return an update of a claim or volume, with omitted parts of a binding made here."""
+    """Return an update of a claim or volume, restoring omitted parts of a binding made here."""
     if stored.kind == PERSISTENT_VOLUME.kind:
         return volume_keeping_binding(sent, stored)
     if _volume_bound_here(context, stored) is not None:
@@ -80,7 +80,7 @@ def keep_binding(
 def release_volumes(
     context: DecisionContext, before: StoredManifest, after: StoredManifest | None
 ) -> None:
-    """Release the volume that a claim was bound to here, if it is deleted or no longer names it."""
+    """Release the volume bound to a claim here, if the claim is deleted or names another volume."""
     volume = _volume_bound_here(context, before)
     if volume is None:
         return
@@ -92,7 +92,7 @@ def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> N
     """Refuse to delete a claim that was bound here while a placed pod uses it.
 
     Raises:
-        Conflict: it is such a claim.
+        Conflict: the claim is in use.
     """
     if _volume_bound_here(context, manifest) is None:
         return
@@ -105,7 +105,7 @@ def refuse_while_in_use(context: DecisionContext, manifest: StoredManifest) -> N
 
 
 def _volume_bound_here(context: DecisionContext, claim: StoredManifest) -> DeclaredManifest | None:
-    """Return the volume that was bound to a claim here, or None, also for objects of other kinds."""
+    """Return the volume bound to a claim here, or None, including for objects of other kinds."""
     if not isinstance(claim, DeclaredManifest) or claim.kind != PERSISTENT_VOLUME_CLAIM.kind:
         return None
     name = volume_named_by(claim)

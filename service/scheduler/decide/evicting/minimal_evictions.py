@@ -1,7 +1,7 @@
-"""Chooses the fewest evictions after which rules required during execution hold between pods.
+"""Chooses the fewest evictions that make rules between pods hold (required during execution).
 
-These are the rules of anti-affinity, and those rules of affinity that fewer pods can satisfy: a pod
-that matches its own rule may be anywhere while no other pod matches it.
+This covers anti-affinity rules, and affinity rules that evictions can satisfy: a pod that matches
+its own rule may be anywhere while no other pod matches the rule.
 """
 
 from collections import defaultdict
@@ -19,37 +19,38 @@ from service.scheduler.decide.status.references import pod_named, reference
 
 
 class Cause(NamedTuple):
-    """Why a pod is evicted; `message` names the rule and where it does not hold."""
+    """Why a pod is evicted; `message` names the rule and where it is broken."""
 
     rule: Rule
     message: str
 
     @property
     def reason(self) -> str:
-        """The reason for the pod's condition."""
+        """The reason in the pod's condition."""
         return f"{self.rule}Violated"
 
 
 class MinimalEvictions:
-    """All conflicts of a sweep. Pods that are being evicted already count as gone."""
+    """All conflicts of a sweep. Pods already being evicted count as gone."""
 
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:
         self._config = config
         self._inspection = inspection
         self._pods: dict[ObjectName, Pod] = {}
         self.conflicts: dict[DomainPods | CompetingPods, RuleConflict] = {}
-        """The conflicts by domain and rule; pods that leave are taken out of them."""
+        """The conflicts by domain and rule; leaving pods are removed from them."""
         self._attracting: set[RuleConflict] = set()
-        """The conflicts about a rule of affinity."""
+        """The conflicts about affinity rules."""
         self._by_pod: defaultdict[ObjectName, list[RuleConflict]] = defaultdict(list)
         self._owners: dict[ObjectName, None] = {}
         self._others: dict[ObjectName, None] = {}
-        """The pods besides owners that may be evicted, where any pod may."""
+        """Pods that may be evicted without owning a rule, where a rule allows evicting any pod."""
         self._first: dict[int, ObjectName] = {}
-        """The first of the pods that stay, by the identity of a conflict's members or owners."""
+        """The first remaining pod of a conflict's members or owners, by the identity of the
+        collection."""
 
     def add(self, violation: Violation) -> None:
-        """Add a broken rule of anti-affinity, or one of affinity that evicting others can satisfy."""
+        """Add a broken anti-affinity rule, or an affinity rule that evictions can satisfy."""
         breach, owner = violation.breach, key_of(violation.pod)
         about = breach.domain_pods or breach.competing_pods
         assert about is not None
@@ -96,9 +97,9 @@ class MinimalEvictions:
                 yield key, self._cause(key, anybody=anybody)
 
     def _drop_resolved(self) -> None:
-        """Drop the rules that hold once all pods that are already leaving are gone.
+        """Drop the rules that will hold once all leaving pods are gone.
 
-        No pod is evicted for them, and they put no pods in conflict with each other.
+        These rules cause no evictions and no conflicts between pods.
         """
         conflicts = self.conflicts.values()
         broken = {
@@ -108,7 +109,7 @@ class MinimalEvictions:
             self._by_pod[key] = [conflict for conflict in concerned if conflict in broken]
 
     def _candidates(self, *, anybody: bool) -> set[ObjectName]:
-        """Return the pods that have a broken rule, and with `anybody` those that it matches."""
+        """Return the pods that own a broken rule, and with `anybody` also the pods it matches."""
         candidates = {key for key in self._owners if self._has_broken_rule(key)}
         if anybody:
             candidates.update(key for key in self._others if self._breaks_others(key))
@@ -126,14 +127,14 @@ class MinimalEvictions:
         )
 
     def in_order(self, keys: Iterable[ObjectName]) -> list[ObjectName]:
-        """Sort pods: the lowest priority first, and the youngest first among equals."""
+        """Sort pods by ascending priority, the youngest first among equals."""
         ordered = sorted(keys)
         ordered.sort(key=lambda key: self._pods[key].created, reverse=True)
         ordered.sort(key=lambda key: _priority(self._config, self._pods[key]))
         return ordered
 
     def _cause(self, key: ObjectName, *, anybody: bool) -> Cause:
-        """Return a rule that would be broken if the pod stayed, preferably its own."""
+        """Return a rule that would be broken if the pod stayed, preferably one of its own."""
         for conflict in self._by_pod[key]:
             conflict.come_back(key)
         cause = self._own_cause(key) or (self._cause_of_others(key) if anybody else None)
@@ -155,14 +156,14 @@ class MinimalEvictions:
         return None
 
     def _first_left(self, keys: Collection[ObjectName], key: ObjectName) -> ObjectName:
-        """Return the first of the pods that stay besides one victim: the same for all victims."""
+        """Return the first remaining pod other than the victim; it is the same for all victims."""
         first = self._first.get(id(keys))
         if first is None:
             first = self._first[id(keys)] = min(other for other in keys if other != key)
         return first
 
     def _past_cause(self, key: ObjectName) -> Cause:
-        """Return a rule that is broken while the pods that leave with this one are present."""
+        """Return a rule that is broken while this pod and other leaving pods are present."""
         for conflict in self._by_pod[key]:
             path, other = conflict.path_of(key), _other_than(key, conflict.first_members)
             if path is not None and other is not None:

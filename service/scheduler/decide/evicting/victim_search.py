@@ -1,14 +1,13 @@
 """Finds the fewest pods to evict so that no rule between pods stays broken.
 
-Of all pods that may leave, as few as possible of the highest priority do, then as few as possible
-of the next lower priority, and so on. Between equally good choices, the pods that come first in the
-order of importance leave.
+The search minimizes the number of victims of the highest priority, then of the next lower priority,
+and so on. Among equally good choices, the least important pods leave.
 
-Pods in conflict with each other, directly or through others, form a component. For up to
-`EXACT_MAX` pods of a component, all choices are tried that may be better than the best one so far.
-In larger components the least important pods leave one by one until every rule holds, and then
-those return, the most important first, whose return breaks no rule. If all pods of a component have
-the same rule, that finds the fewest, too.
+Pods in conflict with each other, directly or through others, form a component. In components of up
+to `EXACT_MAX` pods, every choice that may beat the best one so far is tried. In larger components,
+the least important pods leave one by one until every rule holds; then pods return, the most
+important first, if their return breaks no rule. If all pods of a component have the same rule, the
+result is optimal, too.
 """
 
 from collections import defaultdict
@@ -20,21 +19,21 @@ from itertools import chain
 from service.model.core.primitives import ObjectName
 
 EXACT_MAX = 12
-"""The largest number of pods in conflict for which the choice is optimal."""
+"""The largest component, in pods, for which the choice is optimal."""
 
 
 class RuleConflict:
-    """The pods of one domain that a rule matches, and those that have the rule there."""
+    """The pods of one domain that a rule matches, and the pods that own the rule there."""
 
     def __init__(self, members: set[ObjectName], max_per_domain: int | None = None) -> None:
         self.members = members
         """The matched pods that stay."""
         self.max_per_domain = max_per_domain
-        """How many members the rule allows, or None for no pod but its owner."""
+        """How many members the rule allows, or None if it allows only its owner."""
         self.owners: dict[ObjectName, str] = {}
-        """The pods that have the rule and stay, each with the rule's path in its manifest."""
+        """The remaining pods that own the rule, each with the rule's path in its manifest."""
         self._left: set[ObjectName] = set()
-        """The members that left."""
+        """The members that have left."""
         self._left_owners: dict[ObjectName, str] = {}
 
     def leave(self, key: ObjectName) -> None:
@@ -46,7 +45,7 @@ class RuleConflict:
             self._left_owners[key] = self.owners.pop(key)
 
     def come_back(self, key: ObjectName) -> None:
-        """Count a pod that left as present again."""
+        """Count a pod that had left as present again."""
         if key in self._left:
             self._left.discard(key)
             self.members.add(key)
@@ -54,34 +53,34 @@ class RuleConflict:
             self.owners[key] = self._left_owners.pop(key)
 
     def too_many(self, owner: ObjectName) -> bool:
-        """Return whether the rule matches more pods than it allows besides its owner."""
+        """Return whether the rule matches more pods besides its owner than it allows."""
         if self.max_per_domain is not None:
             return len(self.members) > self.max_per_domain
         return len(self.members) > (owner in self.members)
 
     def breaks_others(self, member: ObjectName) -> bool:
-        """Return whether another pod has the rule, and does not allow the member in the domain."""
+        """Return whether another pod owns the rule and does not allow the member in the domain."""
         owned = len(self.owners) > (member in self.owners)
         if self.max_per_domain is not None:
             return owned and len(self.members) > self.max_per_domain
         return owned
 
     def matched(self, key: ObjectName) -> bool:
-        """Return whether the rule matches a pod, which may have left."""
+        """Return whether the rule matches a pod, even one that has left."""
         return key in self.members or key in self._left
 
     def path_of(self, key: ObjectName) -> str | None:
-        """Return the rule's path if a pod, which may have left, has the rule, or None."""
+        """Return the rule's path if a pod, even one that has left, owns the rule, or None."""
         return self.owners.get(key) or self._left_owners.get(key)
 
     @cached_property
     def first_members(self) -> list[ObjectName]:
-        """The first two members, including those that left, once all are known."""
+        """The first two members, including those that left, for use once all members are added."""
         return nsmallest(2, chain(self.members, self._left))
 
     @cached_property
     def first_owners(self) -> list[ObjectName]:
-        """The first two pods that have the rule, including those that left."""
+        """The first two pods that own the rule, including those that left."""
         return nsmallest(2, chain(self.owners, self._left_owners))
 
     def is_broken_with(self, key: ObjectName) -> bool:
@@ -101,8 +100,8 @@ def choose_evictions(
 
     Args:
         ordered: the pods that may leave, the least important first.
-        priorities: the priority of each of them.
-        by_pod: the conflicts of each pod, all of which evicting such pods can resolve.
+        priorities: the priorities of these pods.
+        by_pod: the conflicts of each pod; evicting the given pods can resolve all of them.
     """
     leaving: set[ObjectName] = set()
     for component in _components(ordered, by_pod):
@@ -116,7 +115,7 @@ def choose_evictions(
 def _components(
     ordered: Sequence[ObjectName], by_pod: ConflictsByPod
 ) -> Iterator[list[ObjectName]]:
-    """Yield the groups of pods in conflict with each other, directly or through others, in order."""
+    """Yield groups of pods in conflict with each other, directly or through others, in order."""
     position = {key: index for index, key in enumerate(ordered)}
     pods_of: defaultdict[RuleConflict, list[ObjectName]] = defaultdict(list)
     for key in ordered:
@@ -167,7 +166,7 @@ def _come_back(key: ObjectName, by_pod: ConflictsByPod) -> None:
 
 
 def _may_come_back(key: ObjectName, by_pod: ConflictsByPod) -> bool:
-    """Return a pod to its conflicts if that breaks no rule; return whether it did."""
+    """Return a pod to its conflicts if that breaks no rule; return whether it came back."""
     _come_back(key, by_pod)
     if not any(conflict.is_broken_with(key) for conflict in by_pod[key]):
         return True
@@ -181,7 +180,7 @@ def _best(
     by_pod: ConflictsByPod,
     chosen: set[ObjectName],
 ) -> set[ObjectName]:
-    """Try all choices that may be better than the given one, and apply the best."""
+    """Try all choices that may beat the given one, and apply the best."""
     for key in chosen:
         _come_back(key, by_pod)
     search = _Search(component, priorities, by_pod, chosen)
@@ -192,9 +191,9 @@ def _best(
 
 
 class _Search:
-    """An exhaustive search of the choices in one component, bounded by the best one so far.
+    """An exhaustive search for the best choice in one component, bounded by the best so far.
 
-    During the search, the pods that leave are taken out of the conflicts, and put back afterwards.
+    During the search, leaving pods are removed from the conflicts, and restored afterwards.
     """
 
     def __init__(
@@ -214,7 +213,7 @@ class _Search:
         self._best_cost = sum(self._costs[key] for key in chosen)
 
     def run(self) -> None:
-        """Decide on one pod that is involved in a broken rule, and then on the others."""
+        """Branch on one pod that is involved in a broken rule, then on the remaining pods."""
         if self._spent >= self._best_cost:
             return
         broken = [key for key in self._component if self._is_broken_with(key)]
@@ -242,7 +241,7 @@ class _Search:
         self._staying.discard(key)
 
     def _is_possible(self) -> bool:
-        """Return whether the pods that are to stay could stay if all others left."""
+        """Return whether the pods chosen to stay could stay if all others left."""
         others = [
             key for key in self._component if key not in self._staying and key not in self._leaving
         ]
@@ -260,9 +259,9 @@ class _Search:
 def _costs(
     component: Sequence[ObjectName], priorities: Mapping[ObjectName, int]
 ) -> dict[ObjectName, int]:
-    """Return the cost of each pod's leaving: more than all pods of lower priority together.
+    """Return the cost of evicting each pod, exceeding that of all lower-priority pods together.
 
-    Of equally many pods of the same priorities, those that come first cost less.
+    Among sets with equal priorities, earlier pods cost less.
     """
     size = len(component)
     ranks = {

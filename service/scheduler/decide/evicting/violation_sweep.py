@@ -1,9 +1,8 @@
 """Evicts placed pods whose rules required during execution do not hold.
 
-Evictions are decided like every request, on the state with all earlier ones applied, and again
-after every lost race. An object of its own, which changes in the same commit, stores since when a
-rule of pod affinity has not held, how many pods were evicted in the last minute, and which
-evictions a disruption budget blocks.
+Evictions are decided like any request, on top of all earlier ones, and again after a lost race. A
+separate object, changed in the same commit, stores when each pod affinity rule broke, how many pods
+were evicted in the last minute, and which evictions a disruption budget blocks.
 """
 
 from collections.abc import Iterator
@@ -40,11 +39,11 @@ from service.scheduler.replica.stored_kinds import (
 _STEP_CLASSES = 100
 """How many classes are examined in one step, before other tasks may run."""
 EVICTIONS_MAX = 500
-"""How many pods one commit may evict; the rest follow in the next."""
+"""How many pods one commit may evict; the next commits evict the rest."""
 
 
 def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decision[EvictionsAnswer]:
-    """Evict as many pods as allowed now, start and stop timers, and return when to sweep again.
+    """Evict as many pods as allowed, start and stop timers, and return when to sweep again.
 
     Raises:
         Overloaded: too many races were lost.
@@ -86,13 +85,13 @@ class Sweep:
         self._allowed = min(budget_left(self._config, self.recent), EVICTIONS_MAX)
         self._gone: set[ObjectName] = set()
         self._over: list[datetime] = []
-        """When the expired grace periods ended."""
+        """The end times of the expired grace periods."""
         self._held_back = False
-        """Whether there are victims beyond what is allowed now."""
+        """Whether more victims exist than are allowed now."""
         self._budgets = BudgetsByNamespace(context.replica.cluster)
         self._blocked: list[BlockedEviction] = []
         self._reported = frozenset(self._state.blocked)
-        """The blocked evictions that have been reported to pods before."""
+        """The blocked evictions already reported to pods."""
         self._conflicts = MinimalEvictions(self._config, inspection)
         self._timers = {key_of_timer(timer): timer for timer in self._running_timers()}
 
@@ -140,8 +139,9 @@ class Sweep:
     def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
         """Yield the pods to evict, each at least once.
 
-        First come pods that nothing else can help: those with broken node affinity, and affinity
-        whose grace period is over. Of all others, the fewest leave that let every rule hold.
+        Pods that only eviction can help come first: those with broken node affinity, and those with
+        broken pod affinity past its grace period. Of the others, the fewest leave so that all rules
+        hold.
         """
         lost = {
             key_of(violation.pod): _cause("NodeAffinity", violation)
@@ -162,7 +162,7 @@ class Sweep:
         yield from self._conflicts.victims()
 
     def _overdue(self) -> Iterator[Violation]:
-        """Yield the broken rules of affinity whose grace period is over."""
+        """Yield the broken affinity rules whose grace period is over."""
         late = [timer for timer in self._timers.values() if self._end(timer) <= self._now]
         reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
         for timer in sorted(late, key=self._end):
@@ -192,7 +192,7 @@ class Sweep:
         self._gone.add((manifest.namespace, manifest.name))
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
-        """Yield the timers of rules that still don't hold, and a new one for each newly broken rule."""
+        """Yield the timers of rules that are still broken, and new ones for new violations."""
         before = {key_of_timer(timer): timer for timer in self._state.timers}
         for violation in sorted(self._broken, key=timer_key):
             if _is_affinity(violation):
@@ -203,7 +203,7 @@ class Sweep:
                 )
 
     def remember(self) -> None:
-        """Store timers and evictions if they changed; an evicted pod needs no timer any more."""
+        """Store timers and evictions if they changed; evicted pods need no timers."""
         self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
         if self._gone:
             self.recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
@@ -220,7 +220,7 @@ class Sweep:
 
 
 TimerKey = tuple[str, str, str, str]
-"""A pod's namespace, name, and uid, and the path of the rule that it breaks."""
+"""A pod's namespace, name, and uid, and the path of its broken rule."""
 
 
 def key_of_timer(timer: ViolationTimer) -> TimerKey:
@@ -237,7 +237,7 @@ def timer_key(violation: Violation) -> TimerKey:
 def tolerance_seconds(spec: PodSpec, rule: str) -> int | None:
     """Return how long a pod tolerates a broken rule of its affinity, in seconds, or None.
 
-    `rule` is the path of a term of pod affinity that is required during execution.
+    `rule` is the path of a pod affinity term that is required during execution.
     """
     affinity = spec.affinity.pod_affinity if spec.affinity else None
     assert affinity is not None

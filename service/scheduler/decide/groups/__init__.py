@@ -1,1 +1,1 @@
-"""Groups of pods: which pods have to be placed together, in which domain, and which of them wait."""
+"""Pod groups: which pods are placed together, in which domain, and which members are waiting."""

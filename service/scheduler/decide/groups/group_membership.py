@@ -1,4 +1,4 @@
-"""The members of a group: how many have to get nodes together, and how many have one."""
+"""The members of a group: how many need nodes together, and how many have one."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,28 +18,26 @@ from service.scheduler.replica.stored_kinds import WaitingGroup
 
 
 class Members(NamedTuple):
-    """A group with its present members."""
+    """A group with its current members."""
 
     title: str
     namespaces: frozenset[str]
-    """The namespaces of the members: who may read one of these may read messages about the
-    group."""
+    """The namespaces of the members; readers of any of them may read messages about the group."""
     min_member: int
-    """How many members need nodes before any may have one; 0 if they do not wait."""
+    """How many members must get nodes together before any may run; 0 if they do not wait."""
     scheduled: int
-    """How many members have a node and have not finished."""
+    """How many unfinished members have a node."""
     waiting: tuple[PodManifest, ...]
-    """Stored members without a node: highest priority first, then oldest."""
+    """The stored members without a node, by descending priority, then oldest first."""
     timeout_seconds: int | None = None
     since: str = ""
-    """When the timeout began: when the group or its oldest waiting member was created, the
-    later."""
+    """When the timeout began: the creation of the group or its oldest waiting member, if later."""
     missing: str | None = None
-    """A required object that does not exist, so that no member may be placed, or None."""
+    """A required object that is missing and so blocks placement, or None."""
     topology_key: str | None = None
-    """All members have to be on nodes with the same value of this label."""
+    """A node label that must have the same value on the nodes of all members."""
     node_names: frozenset[str] = frozenset()
-    """The nodes that members hold, if there is such a label."""
+    """The nodes of the members, if `topology_key` is set."""
 
     @property
     def gated(self) -> int:
@@ -54,7 +52,7 @@ class Members(NamedTuple):
 
 
 def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
-    """Return the group that a pod waits with, its own or that of a placement request, or None."""
+    """Return the group that a pod waits with (its own or a placement request's), or None."""
     own = group_of(manifest)
     if own is not None:
         return own
@@ -63,7 +61,7 @@ def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
 
 
 def members_of(replica: Replica, group: GroupRef) -> Members:
-    """Return the members of a group; if the group does not exist, none of them may be placed."""
+    """Return the members of a group; if the group does not exist, none of them can be placed."""
     if group.namespace:
         return _of_group(replica, group)
     return _of_waiting(replica, group.name)
@@ -72,7 +70,7 @@ def members_of(replica: Replica, group: GroupRef) -> Members:
 def shortage(members: Members, waiting: int, gated: int) -> str | None:
     """Return why a group has too few members to be tried, or None.
 
-    `waiting` is the number of all members without a node, of which `gated` have scheduling gates.
+    `waiting` counts all members without a node, and `gated` those among them with scheduling gates.
     """
     if members.missing is not None:
         return f"{members.missing} does not exist"
@@ -84,7 +82,7 @@ def shortage(members: Members, waiting: int, gated: int) -> str | None:
 
 
 def waits_for_members(replica: Replica, manifest: PodManifest) -> str | None:
-    """Return why a stored pod's group has too few members, or None, also for a pod without a group."""
+    """Return why a stored pod's group has too few members, or None, also without a group."""
     group = waits_with(replica, manifest)
     if group is None:
         return None
@@ -109,7 +107,7 @@ def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
 
 
 class _Terms(NamedTuple):
-    """What a group requires, from the object that describes it."""
+    """A group's requirements, read from the object that describes the group."""
 
     min_member: int = 0
     missing: str | None = None

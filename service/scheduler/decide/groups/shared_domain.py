@@ -11,15 +11,15 @@ class SharedDomain(NamedTuple):
     """The domain that the members of a group have to share."""
 
     key: str
-    """The label whose value has to be the same on their nodes."""
+    """The label that must have the same value on all members' nodes."""
     value: str | None = None
-    """The value where members already are, or None for any that has room for enough of them."""
+    """The value on the nodes of current members, or None for any with room for enough members."""
     conflict: str | None = None
-    """Why no such domain exists, given where members already are, or None."""
+    """Why no such domain exists, given the current members' nodes, or None."""
 
 
 def shared_domain(replica: Replica, members: Members) -> SharedDomain | None:
-    """Return the domain for the waiting members of a group, or None if they may go anywhere.
+    """Return the domain for the waiting members of a group, or None if any node will do.
 
     Members on deleted nodes do not count.
     """
@@ -42,7 +42,7 @@ def shared_domain(replica: Replica, members: Members) -> SharedDomain | None:
 
 
 def shares_domain(replica: Replica, manifest: PodManifest) -> str | None:
-    """Return which group a stored pod has to share a domain with, and where, or None."""
+    """Return a description of the group and domain that a stored pod must share, or None."""
     group = waits_with(replica, manifest)
     if group is None:
         return None

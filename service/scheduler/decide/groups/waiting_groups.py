@@ -13,7 +13,7 @@ from service.scheduler.replica.stored_kinds import WaitingGroup
 def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:
     """Make these pods wait for each other, and remove them from earlier waiting groups.
 
-    Some of the pods may not be stored, but not all. If they are exactly the members of one group
+    At least one of the pods must be stored. If the pods are exactly the members of one group
     already, nothing changes.
     """
     replica, members = context.replica, tuple(keys)
@@ -42,7 +42,7 @@ def leave_waiting(replica: Replica, key: ObjectName) -> None:
 
 
 def end_waiting(replica: Replica, key: ObjectName) -> None:
-    """Delete the waiting group of a pod that was placed, if no other member waits any more."""
+    """Delete the waiting group of a placed pod once no other member is waiting."""
     group = replica.groups.waiting.get(key)
     if group is not None and not _somebody_waits(replica, group.members):
         replica.delete(group.kind, "", group.name)

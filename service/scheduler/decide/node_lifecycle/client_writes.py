@@ -1,6 +1,6 @@
-"""What a client's write to a node keeps of its state, and the taints that conditions add to it.
+"""The node state that client writes preserve, and the taints that conditions add.
 
-A PUT of a whole node does not restart anything that is in progress.
+A PUT of a whole node does not restart timers in progress.
 """
 
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ from service.scheduler.replica.stored_kinds import NodeState
 def with_remembered_state(
     context: DecisionContext, sent: NodeManifest, old: NodeManifest
 ) -> NodeManifest:
-    """Return an update of a node, with the state that the update cannot undo.
+    """Return an update of a node, with the state that clients cannot undo.
 
-    Taints that evict keep the time at which they were added, so that it does not start again with
-    each update. Taints that a condition requires stay as long as it does. A silent node stays
-    silent until it reports; what the update says of Ready is remembered for then.
+    NoExecute taints keep the time when they were added, so that an update does not restart the
+    countdown. Taints required by a condition stay as long as the condition does. A silent node
+    stays silent until it reports; the update's Ready status is stored until then.
     """
     if not old.node.taints and old.node.ready in ("", "True"):
         return sent
@@ -48,7 +48,7 @@ def taint_by_conditions(config: ClusterConfig, node: NodeManifest, now: str) -> 
 def changed_taints(
     replica: Replica, before: ClusterConfig, now: str
 ) -> Iterator[tuple[NodeManifest, tuple[Taint, ...]]]:
-    """Yield nodes whose taints a change of the configuration changes, with their new taints."""
+    """Yield the nodes whose taints change with the configuration, with their new taints."""
     config = replica.config
     if config.taints_nodes == before.taints_nodes:
         return
@@ -65,7 +65,7 @@ def changed_taints(
 
 
 def note_deletion(replica: Replica, name: str) -> None:
-    """Remember that a node with pods is deleted; otherwise forget what was remembered of it."""
+    """Record the deletion of a node that has pods; otherwise drop the node's stored state."""
     state = replica.node_state(name)
     fails = replica.config.fails_pods_of_deleted_nodes
     if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
@@ -77,7 +77,7 @@ def note_deletion(replica: Replica, name: str) -> None:
 
 
 def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """Return taints with missing times taken from equal taints added before."""
+    """Return taints, copying missing times from equal earlier taints."""
     times = {(taint.key, taint.value, taint.effect): taint.time_added for taint in old}
     return tuple(
         taint
@@ -88,7 +88,7 @@ def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ..
 
 
 def _keeping_asked(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
-    """Keep the taints that the conditions require, if the cluster taints nodes."""
+    """Keep the taints that conditions require, if the cluster taints nodes."""
     required_keys = asked_keys(sent.node)
     if not required_keys or not context.replica.config.taints_nodes:
         return sent

@@ -1,4 +1,4 @@
-"""Keeps the taints of nodes in step with their readiness, at the rate that their zones allow."""
+"""Updates nodes' taints to match their readiness, at the rate that their zones allow."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -33,29 +33,29 @@ from service.scheduler.replica.stored_kinds import NodeState
 
 SILENT_REASON = "NodeStatusUnknown"
 SILENT_MESSAGE = "Kubelet stopped posting node status."
-"""As reword by Kubernetes' node controller."""
+"""The wording of Kubernetes' node controller."""
 RENEWED_REASON = "NodeLeaseRenewed"
 RENEWED_MESSAGE = "The node reports again."
 
 
 class NodeReadiness(NamedTuple):
-    """A node with its remembered state and its present readiness."""
+    """A node with its stored state and its current readiness."""
 
     manifest: NodeManifest
     state: NodeState | None
     ready: str
-    """The status that the condition Ready should have."""
+    """The status that the Ready condition should have."""
     is_silent: bool
-    """Whether it has that status because the node is silent."""
+    """Whether the node has that status because it is silent."""
 
     @property
     def was_silent(self) -> bool:
-        """Whether the node was known to be silent before."""
+        """Return whether the node was already known to be silent."""
         return self.state is not None and self.state.silent
 
 
 def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -> NodeReadiness:
-    """Determine whether a node is ready, by its last report and whether it still reports."""
+    """Judge a node's readiness from its last report and from whether it still reports."""
     node = manifest.node
     if state is not None and state.silent:
         returned = intent.silent is not None and node.name not in intent.silent
@@ -68,7 +68,7 @@ def judge(manifest: NodeManifest, state: NodeState | None, intent: SweepNodes) -
 
 
 class Readiness:
-    """The effect of all nodes' readiness on the taints of each."""
+    """The effect of all nodes' readiness on each node's taints."""
 
     def __init__(
         self, context: DecisionContext, judged: list[NodeReadiness], now: datetime
@@ -80,19 +80,19 @@ class Readiness:
         counts = count_zones((node.manifest.node, node.ready) for node in judged)
         self.all_down = bool(counts) and all(count.is_down for count in counts.values())
         self.due: datetime | None = None
-        """When the next waiting node may get the taint that evicts, or None."""
+        """When the next waiting node may get the NoExecute taint, or None."""
         self._may_evict = self._chosen(judged, counts)
 
     def with_due_taints(self, judged: NodeReadiness) -> NodeManifest:
-        """Return the node with the condition and the taints that it should have now."""
+        """Return the node with the condition and taints due now."""
         manifest = self._with_condition(judged)
         if judged.ready == "" and not judged.was_silent:
-            return manifest  # Its readiness is unknown: its owner manages its taints.
+            return manifest  # The node's readiness is unknown, so its owner manages its taints.
         taints = self._taints(judged)
         return manifest if taints == manifest.node.taints else manifest.with_taints(taints)
 
     def remember(self, judged: NodeReadiness) -> None:
-        """Store that the node is silent, or no longer is."""
+        """Store whether the node is silent."""
         replica, name = self._context.replica, judged.manifest.name
         if judged.is_silent and not judged.was_silent:
             ready = judged.manifest.node.ready
@@ -101,7 +101,7 @@ class Readiness:
             replica.delete(NodeState.kind, "", name)
 
     def _chosen(self, judged: list[NodeReadiness], counts: dict[Zone, ZoneCount]) -> frozenset[str]:
-        """Return the nodes to get the taint that evicts now: those that are not ready longest first."""
+        """Choose the nodes that get the NoExecute taint now, the longest unready first."""
         waiting: dict[Zone, list[tuple[str, str]]] = {}
         last: dict[Zone, datetime] = {}
         for node_readiness in judged:
@@ -126,9 +126,9 @@ class Readiness:
 
     def _taints(self, judged: NodeReadiness) -> tuple[Taint, ...]:
         node = judged.manifest.node
-        if not self._config.taints_nodes:  # It was silent while that still led to a taint.
+        if not self._config.taints_nodes:  # The node was silent while silence still led to a taint.
             return with_readiness(node.taints, "True", self._at)
-        ready = judged.ready or "True"  # It was silent, and never reported its readiness.
+        ready = judged.ready or "True"  # The node was silent, and never reported its readiness.
         taints = with_condition_taints(replace(node, ready=ready), self._at)
         if judged.ready not in TAINT_OF:
             return taints

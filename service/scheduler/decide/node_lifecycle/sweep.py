@@ -1,7 +1,7 @@
-"""One sweep over all nodes: readiness, taints that evict, deleted nodes.
+"""One sweep over all nodes: readiness, NoExecute taints, and deleted nodes.
 
-It is decided like every request, on the state with all earlier ones applied, and again after every
-lost race. Times are the database's.
+A sweep is decided like any request, on top of all earlier ones, and again after a lost race. Times
+come from the database's clock.
 """
 
 from collections.abc import Iterable
@@ -40,15 +40,15 @@ from service.scheduler.replica.stored_kinds import NodeState
 TAINT_REASON = "DeletionByTaintManager"
 TAINT_MESSAGE = "Taint manager: deleting due to NoExecute taint"
 DELETED_MESSAGE = "PodGC: node no longer exists"
-"""As reword by Kubernetes' controllers."""
+"""The wording of Kubernetes' pod garbage collector."""
 CHANGES_MAX = 500
-"""How many objects one sweep changes at most; the rest follows in the next."""
+"""How many objects one sweep changes at most; the next sweep does the rest."""
 _STEP_NODES = 200
 """How many nodes are examined in one step, before other tasks may run."""
 
 
 def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesAnswer]:
-    """Bring taints in step with readiness, evict pods for taints, and end pods of deleted nodes.
+    """Update taints by readiness, evict pods for taints, and end pods of deleted nodes.
 
     Raises:
         Overloaded: too many races were lost.
@@ -70,13 +70,13 @@ class _Sweep:
         self._now = intent.clock()
         self._left = CHANGES_MAX
         self._times: list[datetime] = []
-        """When something becomes due."""
+        """The times at which something becomes due."""
         self._tolerated: dict[tuple[int, tuple[Taint, ...]], Tolerated | None] = {}
-        """The tolerations of specs, by their ids, for the taints of nodes."""
+        """The tolerations that each spec, by id, has for a node's taints."""
         self.all_down = False
 
     def run(self) -> Steps[None]:
-        """Do all that is due now."""
+        """Do everything that is due now."""
         yield from self._keep_readiness()
         for node in self._tainted():
             self._keep_times(node)
@@ -87,7 +87,7 @@ class _Sweep:
             self._end_pods_of(name)
 
     def due(self) -> datetime | None:
-        """Return when more becomes due even if nothing changes, or None."""
+        """Return when the next sweep is due even without changes, or None."""
         if self._left <= 0:
             return self._now
         return min(self._times, default=None)
@@ -118,7 +118,7 @@ class _Sweep:
             self._times.append(readiness.due)
 
     def _any_unready(self, nodes: list[Node]) -> bool:
-        """Return whether any node is not ready, silent, or has a readiness taint; usually none is."""
+        """Return whether any node is unready, silent, or has a readiness taint; usually none is."""
         if self._intent.silent or self._replica.keys(NodeState.kind):
             return True
         return any(
@@ -129,7 +129,7 @@ class _Sweep:
 
     @property
     def _manages(self) -> bool:
-        """Whether conditions and silence lead to taints in this cluster."""
+        """Return whether conditions and silence lead to taints in this cluster."""
         return self._config.taints_nodes
 
     def _effective_intent(self) -> SweepNodes:
@@ -153,7 +153,7 @@ class _Sweep:
         return [node for node in self._nodes() if evicting_taints(node.taints)]
 
     def _keep_times(self, node: Node) -> None:
-        """Set the time of taints that were added without one."""
+        """Set the time of taints added without one."""
         if self._left <= 0 or all(taint.time_added for taint in evicting_taints(node.taints)):
             return
         manifest = self._replica.node(node.name)
@@ -212,7 +212,7 @@ class _Sweep:
     # Deleted nodes
 
     def _end_pods_of(self, name: str) -> None:
-        """End the pods of a deleted node once their time is over; a new node of its name keeps them."""
+        """End a deleted node's pods when their time is over, unless the node is recreated."""
         state = self._replica.node_state(name)
         if state is None or not state.deleted or self._left <= 0:
             return

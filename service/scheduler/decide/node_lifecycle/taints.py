@@ -1,4 +1,4 @@
-"""How long pods tolerate taints that evict.
+"""How long pods tolerate NoExecute taints.
 
 The rules and messages are those of Kubernetes' `pkg/controller/tainteviction` and
 `plugin/pkg/admission/defaulttolerationseconds`, v1.35.
@@ -18,7 +18,7 @@ from service.model.pods.pod import Pod, Toleration
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 Tolerated = Sequence[tuple[Taint, Toleration]]
-"""Taints that evict, each with its first matching toleration."""
+"""NoExecute taints, each with its first matching toleration."""
 
 
 def evicting_taints(taints: Iterable[Taint]) -> tuple[Taint, ...]:
@@ -31,7 +31,7 @@ def with_defaults(
 ) -> tuple[Toleration, ...]:
     """Add default tolerations for nodes that are not ready or unreachable, if a pod has none.
 
-    Kubernetes' admission writes them into the pod; here they are added when they are used.
+    Kubernetes' admission stores them in the pod; Moorage adds them when evaluating taints.
     """
     return _with_defaults(
         tolerations,
@@ -55,7 +55,7 @@ def _with_defaults(
 def first_tolerations(
     taints: Iterable[Taint], tolerations: Sequence[Toleration]
 ) -> Tolerated | None:
-    """Return the first toleration of each taint, or None if one has none."""
+    """Return the first matching toleration of each taint, or None if a taint is not tolerated."""
     tolerated = []
     for taint in taints:
         toleration = next(
@@ -68,7 +68,7 @@ def first_tolerations(
 
 
 def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> datetime | None:
-    """Return when a pod has to leave: when the first of its tolerations ends.
+    """Return when a pod has to leave, which is when the first of its tolerations expires.
 
     Args:
         tolerated: taints and tolerations, as `first_tolerations` returns them.
@@ -116,7 +116,7 @@ def _leaves(
 
 
 def added_at(taint: Taint) -> datetime | None:
-    """Return when a taint was added, or None if that is not recorded yet."""
+    """Return when a taint was added, or None if not recorded."""
     return None if taint.time_added is None else parse_time(taint.time_added)
 
 
@@ -127,6 +127,6 @@ def parse_time(time: str) -> datetime:
 
 
 def in_whole_seconds(time: datetime) -> str:
-    """Format a time in RFC 3339, rounded up to whole seconds so that no grace is shortened."""
+    """Format a time in RFC 3339, rounded up to whole seconds so that grace periods never shrink."""
     whole = time.astimezone(UTC).replace(microsecond=0)
     return (whole if whole == time else whole + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The rate at which nodes of a zone get the taint that evicts, by the share that is not ready.
+"""The rate at which a zone's nodes get the NoExecute taint, by the share of unready nodes.
 
 The rules are those of Kubernetes' `pkg/controller/nodelifecycle` (`ComputeZoneState`,
 `handleDisruption`, `ReducedQPSFunc`), v1.35.
@@ -12,7 +12,7 @@ from service.model.cluster.cluster_config import ClusterConfig
 from service.model.nodes.node import Node
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
-"""The label of nodes that do not count for the state of their zone."""
+"""The label of nodes that do not count toward their zone's state."""
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 _REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 
@@ -21,7 +21,7 @@ Zone = tuple[str, str]
 
 
 class ZoneCount(NamedTuple):
-    """How many nodes of a zone are ready, and how many are not."""
+    """The numbers of ready and unready nodes of a zone."""
 
     ready: int = 0
     unready: int = 0
@@ -32,7 +32,7 @@ class ZoneCount(NamedTuple):
         return self.ready == 0 and self.unready > 0
 
     def rate(self, config: ClusterConfig) -> float:
-        """Return how many nodes of the zone may get the taint that evicts, per second."""
+        """Return how many nodes of the zone may get the NoExecute taint per second."""
         share = self.unready / (self.ready + self.unready)
         if self.is_down or self.unready <= 2 or share < config.unhealthy_zone_threshold:  # noqa: PLR2004 - Kubernetes' own number
             return config.node_eviction_rate
@@ -46,9 +46,9 @@ def zone_of(node: Node) -> Zone:
 
 
 def count_zones(nodes: Iterable[tuple[Node, str]]) -> dict[Zone, ZoneCount]:
-    """Count the nodes of each zone, given each node with the status of its condition Ready.
+    """Count the nodes of each zone, given nodes with the status of their Ready condition.
 
-    A node without that condition counts as ready: nothing monitors it.
+    A node without the condition is not monitored, and counts as ready.
     """
     counts: dict[Zone, ZoneCount] = {}
     for node, ready in nodes:
@@ -62,9 +62,9 @@ def count_zones(nodes: Iterable[tuple[Node, str]]) -> dict[Zone, ZoneCount]:
 
 
 def allowed_now(rate: float, last: datetime | None, now: datetime) -> tuple[int, datetime | None]:
-    """Return how many nodes of a zone may be tainted now, and when the next may, or None for never.
+    """Return how many nodes may be tainted now, and when the next may (None for never).
 
-    `last` is when the last one was tainted.
+    `last` is when the zone's last node was tainted.
     """
     if rate <= 0:
         return 0, None

@@ -27,10 +27,9 @@ from service.scheduler.decide.status.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 GROUP_SEARCH_ENDED = "GroupSearchEnded"
-"""The reason for a refusal if the search ended at `groupSearchSteps`: there may be room after
-all."""
+"""The reason for a refusal after `groupSearchSteps`; there may still be room."""
 _EXCHANGES_MAX = 8
-"""How many searches at most replace a failed member by another."""
+"""The maximum number of searches that replace a failed member with another."""
 
 
 class Gang:
@@ -43,26 +42,26 @@ class Gang:
     def __init__(
         self, context: DecisionContext, members: Members, candidates: Sequence[Candidate]
     ) -> None:
-        """Create an attempt; `candidates` are all members without a node, stored or not, in their order."""
+        """Create an attempt; `candidates` are all members without a node, in order."""
         self._context = context
         self._members = members
         self._candidates = candidates
         self.denied: dict[ObjectName, Denied] = {}
-        """The members that may not be placed at all, or not yet."""
+        """The members that may not be placed, either yet or at all."""
         self.placed: dict[ObjectName, tuple[Placement, str]] = {}
-        """The members that were placed together, with their placements and uids."""
+        """The members placed together, with their placements and uids."""
         self.alone: list[Candidate] = []
-        """The members beyond those that the group needs: each is placed by itself."""
+        """The members beyond the group's need, to be placed individually."""
         self.refusal: Refusal | None = None
-        """Why the members that had to be placed together were not."""
+        """Why the members that had to be placed together were refused, or None."""
         self.steps = 0
-        """How many steps the unsuccessful searches took."""
+        """The number of steps in unsuccessful searches."""
         self._shared = shared_domain(context.replica, members)
 
     def assemble(self, beside: Pod | None = None) -> Steps[None]:
         """Place the members that have to be placed together.
 
-        `beside` is not a real pod: during the search it reserves the room that a starving pod
+        `beside` is a stand-in pod: during the search, it reserves the room that a starving pod
         needs.
         """
         self.denied = yield from denials(self._context, self._candidates)
@@ -79,14 +78,14 @@ class Gang:
             yield from self._place(ready, need, beside)
 
     def _need(self, ready: Sequence[Candidate]) -> int:
-        """Return how many of the ready members have to get nodes together."""
+        """Return how many of the ready members must get nodes together."""
         need = self._members.min_member - self._members.scheduled
         is_open = self._shared is not None and self._shared.value is None
-        # If the domain is still open, the search for several members chooses it.
+        # If the domain is not fixed yet, the search for several members chooses the domain.
         return max(need, 1) if is_open and ready else need
 
     def within(self) -> GroupDomain | None:
-        """Return the domain for members that are placed by themselves, or None for any."""
+        """The domain for members that are placed individually, or None for any."""
         if self._shared is None:
             return None
         cluster, value = self._context.replica.cluster, self._shared.value
@@ -97,12 +96,12 @@ class Gang:
 
     @property
     def reason(self) -> str | None:
-        """The reason of the refusal, if it has a name, or None."""
+        """The machine-readable reason of the refusal, or None."""
         reasons = self.refusal.reasons if self.refusal is not None else {}
         return GROUP_SEARCH_ENDED if GROUP_SEARCH_ENDED in reasons else None
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the group times out, or None if it has or has no timeout."""
+        """The seconds until the group times out, or None if it has timed out or has no timeout."""
         deadline = self._members.deadline()
         if deadline is None:
             return None
@@ -110,7 +109,7 @@ class Gang:
         return seconds if seconds > 0 else None
 
     def with_timeout(self, message: str) -> str:
-        """Add to a message that the group has timed out, if it has."""
+        """Append a note to a message if the group has timed out."""
         if self._members.deadline() is None or self.seconds_left() is not None:
             return message
         seconds = self._members.timeout_seconds
@@ -137,7 +136,7 @@ class Gang:
     def search(
         self, ready: list[Candidate], need: int
     ) -> Steps[list[tuple[Candidate, Placement]] | Refusal]:
-        """Find nodes for all ready members, or else for `need` of them; nothing is bound."""
+        """Find nodes for all ready members, or else for `need` of them, without binding."""
         result = yield from self.together(ready)
         if not isinstance(result, GroupRefusal):
             return result
@@ -162,7 +161,7 @@ class Gang:
     def together(
         self, candidates: list[Candidate]
     ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
-        """Find nodes for exactly these members; nothing is bound."""
+        """Find nodes for exactly these members, without binding."""
         pods = [candidate.pod for candidate in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
         cluster = self._context.replica.cluster
@@ -173,7 +172,7 @@ class Gang:
         return list(zip(candidates, result.placements, strict=True))
 
     def _colocations(self, count: int) -> list[Colocation]:
-        """Return the domain constraint of this many members, if they have one."""
+        """Return the domain constraint for this many members, or an empty list."""
         if self._shared is None:
             return []
         return [Colocation(self._shared.key, tuple(range(count)), self._shared.value)]
@@ -198,17 +197,17 @@ class Gang:
 
     @property
     def _is_of_one_namespace(self) -> bool:
-        """Whether all who may read one member may read all of them."""
+        """Whether all members are in one namespace, so that every reader of one may read all."""
         return len(self._members.namespaces) == 1
 
     def _fails_at(self, key: ObjectName, why: str) -> str:
-        """Return the message that names the member at which the group fails, and why."""
+        """Return a message that names the member at which the group fails, and the reason."""
         failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
         return f"{self._members.title} fails at {failed}"
 
 
 def reasons_of(refusal: GroupRefusal) -> dict[str, dict[str, int]]:
-    """Return why a search failed, including that it reached its limit."""
+    """Return the reasons for a failed search, including a reached search limit."""
     if not refusal.exhausted:
         return refusal.refusal.reasons
     return refusal.refusal.reasons | {GROUP_SEARCH_ENDED: {"groupSearchSteps": 1}}
@@ -219,7 +218,8 @@ def denials(
 ) -> Steps[dict[ObjectName, Denied]]:
     """Find the members that may not be placed, regardless of room on nodes.
 
-    Quotas must have room for all of them together, so each is charged while the next is checked.
+    Quotas must have room for all candidates together, so each stays charged while the next is
+    checked.
     """
     ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
     step = StepSize()

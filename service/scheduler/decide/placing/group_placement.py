@@ -1,4 +1,4 @@
-"""Places a group: all of its pods in one commit, or none."""
+"""Places a group of pods in one commit, all or none."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -45,9 +45,9 @@ from service.scheduler.replica.pod_groups import GroupRef, group_of
 def place_as_group(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
-    """Place all pods of an AllOrNothing request together; placed pods keep their nodes.
+    """Place all pods of an AllOrNothing request together; already placed pods keep their nodes.
 
-    After a lost race, the nodes chosen before are checked as a whole, and kept if they still fit
+    After a lost race, the previously chosen nodes are checked together, and kept if they still fit
     (protocol rule P10).
     """
     group = GroupAttempt(context, intent, candidates)
@@ -67,7 +67,7 @@ def place_as_group(
 def _each(
     make: Callable[[Candidate], PlacementResult], candidates: Sequence[Candidate]
 ) -> Steps[list[PlacementResult]]:
-    """Make the results of all members step by step, since each may have an explanation."""
+    """Build the results of all members step by step, since each may contain an explanation."""
     results, step = list[PlacementResult](), StepSize()
     for candidate in candidates:
         results.append(make(candidate))
@@ -88,7 +88,7 @@ class GroupAttempt:
         self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
         self._planned = context.replica.revision
         self._placed: dict[ObjectName, tuple[Placement, str]] = {}
-        """The placement and the uid of each member that got a node."""
+        """The placement and uid of each member that got a node."""
         self.failed: dict[ObjectName, PlacementResult] = {}
         self._reason: str | None = None
         self._plugin: str | None = None
@@ -122,9 +122,9 @@ class GroupAttempt:
                 self._fail(candidate, "Unschedulable", shortfall)
 
     def _are_stored_meanwhile(self) -> bool:
-        """Return whether others have stored members that are to be reserved as new pods.
+        """Return whether other requests have stored members that were to be reserved as new pods.
 
-        Then the group fails. Members that an attempt has reserved are reported as such
+        If so, the group fails. Members reserved by an earlier attempt are reported as such
         (`RESERVED_REASON`).
         """
         for candidate in self._candidates:
@@ -135,7 +135,7 @@ class GroupAttempt:
         return bool(self.failed)
 
     def search(self) -> Steps[list[Placement] | None]:
-        """Return nodes for all members that have none, or None after recording why that fails."""
+        """Return nodes for all members without one, or None after recording the failure."""
         context = self._context
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
@@ -150,7 +150,7 @@ class GroupAttempt:
         return None
 
     def bind(self, placements: list[Placement]) -> Steps[None]:
-        """Store all members where they were placed, or only reserve their nodes."""
+        """Store all members on their chosen nodes, or only reserve the nodes."""
         reserving = self._intent.reserving
         if reserving is not None:
             begin(self._context, reserving)
@@ -166,7 +166,7 @@ class GroupAttempt:
             self._placed[candidate.key] = placement, uid
 
     def placed(self, candidate: Candidate) -> PlacementResult:
-        """Return the result of a member, now that the whole group is placed."""
+        """Return the result of a member of the placed group."""
         if candidate.is_placed:
             return already_placed(self._context, self._intent, candidate)
         placement, uid = self._placed[candidate.key]
@@ -182,7 +182,7 @@ class GroupAttempt:
         )
 
     def refused(self, candidate: Candidate) -> PlacementResult:
-        """Return the result of a member of a refused group, stored as pending if requested."""
+        """Return the result of a member of a refused group, storing it as pending if requested."""
         if candidate.is_placed:
             return already_placed(self._context, self._intent, candidate)
         assert self._failure is not None
@@ -204,7 +204,7 @@ class GroupAttempt:
         return replace(result, uid=None if self._intent.dry_run else uid)
 
     def _group_message(self, candidate: Candidate) -> str:
-        """Return why a member gets no node, naming a failed pod of another namespace."""
+        """Return why a group member gets no node, naming foreign failed pods by reference."""
         assert self._failure is not None
         failed = self._failure.failed[0]
         if failed.namespace == candidate.key[0]:
@@ -256,7 +256,7 @@ class GroupAttempt:
     def _result(
         self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
     ) -> PlacementResult:
-        """Return the result of a member without a node, explained as if no other member were placed."""
+        """Return the result of an unplaced member, explained as if it were alone."""
         return result_of(
             self._context,
             candidate,
@@ -273,9 +273,9 @@ class GroupAttempt:
         self._fail(candidate, "Unschedulable", refused.message, reason=reason, plugin=plugin)
 
     def _lacking_members(self) -> dict[GroupRef, str | None]:
-        """Return how many members each group lacks if no members but those of this request are added.
+        """Return why each group has too few members, counting only stored ones and this request's.
 
-        The message may also say that members are in several domains but have to share one.
+        The message may instead say that current members are spread over several domains.
         """
         joining = Counter(
             group for candidate in self._fresh if (group := self._group_of(candidate)) is not None
@@ -294,7 +294,7 @@ class GroupAttempt:
         return shared_domain(self._context.replica, members_of(self._context.replica, group))
 
     def _colocations(self) -> list[Colocation]:
-        """Return which members have to share a domain, by the groups that they are in."""
+        """Return the domain constraints of the members, by group."""
         members: dict[GroupRef, list[int]] = {}
         for index, candidate in enumerate(self._fresh):
             group = self._group_of(candidate)

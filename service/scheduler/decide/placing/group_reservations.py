@@ -1,7 +1,7 @@
-"""One cluster's part in placing a split group: nodes are reserved, then all pods bound or none.
+"""One cluster's part in placing a split group: reserve nodes, then bind all pods or none.
 
-Each step is one commit of one cluster. One object of the home cluster (`SplitGroup`) decides the
-outcome of the group, so a step that is taken twice or too late changes nothing.
+Each step is one commit of one cluster. An object of the home cluster (`SplitGroup`) decides the
+group's outcome, so repeated and late steps change nothing.
 """
 
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ BOUND_WITH_IT = (
 
 
 def binds_more(pod: Pod) -> bool:
-    """Return whether placing the pod also binds volumes or devices, which a reservation cannot undo."""
+    """Return whether placing the pod binds volumes or devices, which is irrevocable."""
     return bool(pod.claims or pod.spec.volumes or pod.spec.resource_claims)
 
 
@@ -54,7 +54,7 @@ def reserve(
     placement: Placement,
     reserving: ReservationTerms,
 ) -> str:
-    """Store a new pod as a pending one with a reserved node, and return its uid."""
+    """Store a new pod as pending with a reserved node, and return its uid."""
     uid = candidate.manifest.uid or context.ids.uid()
     manifest = candidate.manifest.with_identity(uid, candidate.manifest.created or context.now)
     manifest = manifest.with_nomination(placement.node_name)
@@ -75,10 +75,10 @@ def reserve(
 
 
 def advance_group(context: DecisionContext, intent: AdvanceGroup) -> GroupAnswer:
-    """Take a step of a group in this cluster, if it has not been taken.
+    """Take a step of a group in this cluster, unless it was already taken.
 
     Raises:
-        Conflict: the group is to be committed, but has been given up.
+        Conflict: the step commits the group, but the group has been given up.
     """
     group = _group(context.replica, intent.group)
     match intent.step:
@@ -100,7 +100,7 @@ def advance_group(context: DecisionContext, intent: AdvanceGroup) -> GroupAnswer
 
 
 def group_comparison(replica: Replica, candidate: Candidate) -> GroupComparison | None:
-    """Return the state of a pod's group in this cluster, or None if it has none."""
+    """Return the state of a pod's group in this cluster, or None if the pod has no group."""
     group = group_of(candidate.manifest)
     if group is None:
         return None
@@ -151,10 +151,9 @@ def _commit(context: DecisionContext, group: SplitGroup | None) -> SplitGroup:
 
 
 def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
-    """Bind a pod to its reserved node, whatever happened to it since: it counts as bound.
+    """Bind a pod to its reserved node unconditionally, since it counts as bound already.
 
-    A pod that is being deleted is bound, too, so that it is visible to the confirmation that the
-    node's pods have stopped.
+    A pod that is being deleted is bound, too, so that its node can confirm that it has stopped.
     """
     replica, node_name = context.replica, reservation.node_name
     replica.delete(reservation.kind, reservation.namespace, reservation.name)
@@ -170,7 +169,7 @@ def _bind(context: DecisionContext, reservation: GroupReservation) -> None:
 
 
 def _release(context: DecisionContext, name: str, group: SplitGroup | None) -> None:
-    """Give up a group unless it is committed, deleting its pods: it was never placed."""
+    """Give up an uncommitted group, deleting its pods, which were never placed."""
     replica = context.replica
     if group is not None and group.committed:
         return

@@ -1,4 +1,4 @@
-"""Reports the victims that one pod would need on each node; the caller chooses a node."""
+"""Reports the victims that a pod would need on each node, leaving the choice to the caller."""
 
 from service.engine import NoPreemption, Victims, preempt
 from service.scheduler.decide.context import DecisionContext
@@ -8,7 +8,7 @@ from service.scheduler.protocol.placements import NodeVictims, VictimsAnswer
 
 
 def find_victims(context: DecisionContext, intent: FindVictims) -> VictimsAnswer:
-    """Find the victims on every node where room can be made; a pod that may not be placed has none.
+    """Find the victims on every node where room can be made; none for a pod that may not be placed.
 
     Raises:
         InvalidManifest, PodDiffers, Forbidden: the pod cannot be placed as it was sent.

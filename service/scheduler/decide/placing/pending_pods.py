@@ -1,4 +1,4 @@
-"""Places pending pods after changes that may help them."""
+"""Tries pending pods again after changes that may help them."""
 
 from collections.abc import Hashable
 
@@ -45,17 +45,17 @@ from service.scheduler.replica.pod_groups import GroupRef
 
 UNANSWERED = "The selectors of the pod's claims are still being evaluated."
 _STEP_PODS = 8
-"""How many pods are tried, or their conditions written, in one step, before other tasks may run."""
+"""How many pods are tried, or conditions written, in one step before other tasks may run."""
 _ASKING_MAX = 16
-"""How many pods' extenders are asked after one request; others are tried again after that."""
+"""How many pods' extenders are queried after one request; other pods are tried later."""
 _STEPS_CHEAP_MAX = 1_000
-"""A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
+"""Searches for a group's nodes with more steps (about 50 ms) are costly and rarely repeated."""
 
 
 def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[PendingAnswer]:
-    """Try pods in their order, and update the conditions of other waiting pods.
+    """Try pods in order, and update the conditions of other waiting pods.
 
-    If this takes long, it ends early: a pod that was not tried is not refused either.
+    A long decision ends early; pods that were not tried are not refused.
     """
     attempts = _Attempts(context, intent)
     preempts = context.replica.config.queue_preemption != "Never"
@@ -63,7 +63,7 @@ def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[Pe
         if index and context.is_late():
             break
         yield from attempts.try_pod(key, behind=index >= intent.attempts.behind)
-        # A search for victims may take as long as several attempts to place a pod.
+        # A search for victims may take as long as several placement attempts.
         if preempts or index % _STEP_PODS == _STEP_PODS - 1:
             yield
     for index, update in enumerate(intent.attempts.condition_updates):
@@ -87,7 +87,7 @@ class _Attempts:
         self._starving = intent.attempts.starving
         self._stand_in: Pod | None = None
         self._verdicts: dict[Hashable, Refused] = {}
-        """The refusals since the last placement, which hold for all equal pods."""
+        """The refusals since the last placement, which apply to all equal pods."""
         self.refused: dict[ObjectName, Refused] = {}
         self.placed: list[ObjectName] = []
         self.asking: list[ObjectName] = []
@@ -114,7 +114,7 @@ class _Attempts:
             self._try_alone(manifest, behind=behind)
 
     def _try_answered(self, key: ObjectName, manifest: PodManifest, *, behind: bool) -> Steps[None]:
-        """Try a pod, but let it keep waiting if expressions still have to be evaluated for it."""
+        """Try a pod, but keep it waiting if expressions still have to be evaluated for it."""
         replica = self._context.replica
         start, events = replica.mark(), len(self._context.events)
         known = dict(self.refused), list(self.placed), list(self.asking)
@@ -140,7 +140,7 @@ class _Attempts:
         key = (manifest.namespace, manifest.name)
         placement = self._find(manifest, behind=behind, within=within)
         if isinstance(placement, Refused) and within is not None:
-            self._refuse(key, placement)  # As in Kubernetes, no pod is evicted for it.
+            self._refuse(key, placement)  # As in Kubernetes, no pod is evicted for this pod.
             return
         if isinstance(placement, Refused):
             self._refuse(key, *self._preempt(manifest, placement, behind=behind))
@@ -156,8 +156,8 @@ class _Attempts:
     def _try_members(self, key: ObjectName, group: GroupRef, *, behind: bool) -> Steps[None]:
         """Place the waiting members of a group, or record why they keep waiting.
 
-        If they are refused together, only the first one's condition is updated at once (protocol
-        rule P18).
+        If the members are refused together, only the first member's condition is updated at once
+        (protocol rule P18).
         """
         members = members_of(self._context.replica, group)
         gang = Gang(
@@ -179,9 +179,9 @@ class _Attempts:
     def _preempt(
         self, manifest: PodManifest, refused: Refused, *, behind: bool
     ) -> tuple[Refused, PodManifest]:
-        """Make room for a refused pod, if the settings and the eviction budget allow it.
+        """Make room for a refused pod, within the settings and the eviction budget.
 
-        Returns why the pod keeps waiting, and the pod with the node that is nominated for it.
+        Returns the reason why the pod keeps waiting, and the pod with its nominated node.
         """
         context, pod = self._context, manifest.pod
         if self._clock is None or context.replica.config.queue_preemption == "Never":
@@ -201,7 +201,7 @@ class _Attempts:
     def _refuse(
         self, key: ObjectName, refused: Refused, nominated: PodManifest | None = None
     ) -> None:
-        """Keep a pod waiting, with its reason in the condition; `nominated` has its new nominated node."""
+        """Keep a pod waiting, with the reason in its condition and any new nominated node."""
         stored = self._waiting_pod(key)
         if stored is None:
             return
@@ -226,7 +226,7 @@ class _Attempts:
         )
 
     def tell(self, update: ConditionUpdate) -> None:
-        """Write in a pod's condition why it waits."""
+        """Write the reason for waiting into a pod's condition."""
         manifest = self._waiting_pod(update.key)
         if manifest is not None:
             message = update.message or GATED
@@ -266,8 +266,8 @@ class _Attempts:
     def _place_behind(self, pod: Pod, within: GroupDomain | None) -> Placement | Refusal:
         """Place a pod as if the starving pod already had the room that it waits for.
 
-        A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is
-        not really there, so the node must be feasible without it, too.
+        A stand-in for the starving pod takes up resources and ports, but has no labels or rules.
+        The node must be feasible without the stand-in, too.
         """
         stand_in = self._standing_in()
         if stand_in is None:
@@ -287,7 +287,7 @@ class _Attempts:
         return _kept_free(confirmed.node_name) if taken else confirmed
 
     def _standing_in(self) -> Pod | None:
-        """Return the stand-in that keeps a node free for the starving pod, or None if that no longer waits."""
+        """Return the stand-in that keeps a node free for the starving pod, or None."""
         starving = self._waiting_pod(self._starving) if self._starving else None
         if starving is None:
             return None

@@ -1,4 +1,4 @@
-"""Decides a placement request: its pods one after the other, for real or as a dry run.
+"""Decides a placement request pod by pod, either for real or as a dry run.
 
 Placing all pods or none is in `group_placement`.
 """
@@ -44,8 +44,8 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 
     Raises:
         InvalidManifest: the explanation would be too long.
-        InvalidManifest, NotFound, PodDiffers, Forbidden: one of the pods cannot be placed as it was
-            sent; then none is.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: one of the pods cannot be placed
+            as sent, so none is placed.
     """
     _refuse_long_explanation(context, intent)
     if intent.undrawn:
@@ -82,7 +82,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 def _compared(
     context: DecisionContext, candidates: Sequence[Candidate]
 ) -> Steps[list[ClusterComparison]]:
-    """Compare the cluster for each pod, as it is before any of them is placed."""
+    """Compare the cluster for each pod, before any of them is placed."""
     replica, compared, step = context.replica, list[ClusterComparison](), StepSize()
     for candidate in candidates:
         comparison = compare_cluster(replica.cluster, candidate.pod)
@@ -101,14 +101,14 @@ def _with(result: PlacementResult, comparison: ClusterComparison) -> PlacementRe
 
 
 def _warn(context: DecisionContext, intent: PlacePods, candidates: Sequence[Candidate]) -> None:
-    """Warn about pods; the warnings of a template are the same for all of its replicas."""
+    """Warn about pods, only once for all replicas of a template."""
     for index, candidate in enumerate(candidates[:1] if intent.path == "template" else candidates):
         warnings = warnings_of(context, candidate.manifest)
         context.warn(warnings, intent.place_of(index))
 
 
 def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> None:
-    """Refuse a full explanation for too many pairs of a pod and a node."""
+    """Refuse a full explanation of too many pod-node pairs."""
     if intent.explain != "Full":
         return
     pods, nodes = len(intent.pods) + len(intent.pod_refs), len(context.replica.keys("Node"))
@@ -119,14 +119,14 @@ def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> Non
 
 
 def _explain_path(intent: PlacePods) -> str:
-    """Return the field to blame: `explain`, or the pods' field of an always explained simulation."""
+    """Return the request field that asked for the explanation, for errors."""
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path
 
 
 def place_one_by_one(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
-    """Place the pods of a BestEffort request one after the other; one that fails stops no other.
+    """Place the pods of a BestEffort request one by one; failures do not stop the others.
 
     When the first member of a PodGroup is reached, all its members in the request are placed,
     together with those that are already pending.
@@ -155,7 +155,7 @@ def place_one_by_one(
 
 
 def _by_group(candidates: Sequence[Candidate]) -> dict[GroupRef, list[Candidate]]:
-    """Return the pods of each PodGroup, ignoring pods without one."""
+    """Group the pods by PodGroup, ignoring pods without one."""
     members: dict[GroupRef, list[Candidate]] = {}
     for candidate in candidates:
         group = group_of(candidate.manifest) if candidate.manifest.is_in_group else None
@@ -165,7 +165,7 @@ def _by_group(candidates: Sequence[Candidate]) -> dict[GroupRef, list[Candidate]
 
 
 class _Before(NamedTuple):
-    """The revision, and the explanation of a pod, before any member of its group is placed."""
+    """The revision, and a pod's explanation, from before any member of its group was placed."""
 
     revision: int
     explanation: Explanation | Summary | None
@@ -174,7 +174,7 @@ class _Before(NamedTuple):
 def _place_members(
     context: DecisionContext, intent: PlacePods, group: GroupRef, requested: Sequence[Candidate]
 ) -> Steps[dict[ObjectName, PlacementResult]]:
-    """Place the members in the request; other pending members may be placed with them."""
+    """Place a group's members in the request, perhaps together with other pending members."""
     members = members_of(context.replica, group)
     fresh = [candidate for candidate in requested if not candidate.is_placed]
     known = {candidate.key for candidate in fresh}

@@ -62,14 +62,14 @@ RESERVED = (
 
 
 class Candidate(NamedTuple):
-    """A pod to place; `stored` is the stored pod, or None for a new one."""
+    """A pod to place. `stored` is the stored pod, or None for a new one."""
 
     manifest: PodManifest
     stored: PodManifest | None
     was_admitted: bool = False
     """Whether an API server has already admitted it."""
     lost_node: str | None = None
-    """The deleted node that the stored pod is on, or None."""
+    """The deleted node on which the stored pod is, or None."""
 
     @property
     def pod(self) -> Pod:
@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod is on a node that has existed since it was placed."""
+        """Whether the pod is on a node that has existed continuously since the pod's placement."""
         if self.stored is None or self.lost_node is not None:
             return False
         if self.stored.has_ended_with_its_node:
@@ -92,10 +92,10 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate]:
-    """Return the pods that an intent asks to be placed, stored or new.
+    """Return the pods, stored or new, that an intent wants placed.
 
     Raises:
-        InvalidManifest: a pod is named twice, or may not be created with its labels.
+        InvalidManifest: a pod is named twice, or its labels do not allow creating it.
         NotFound: a `podRef` names no pod.
         PodDiffers: another pod is stored under the same name.
         Forbidden: a new pod comes with a status that the caller may not state.
@@ -191,7 +191,7 @@ def place_pod(
 ) -> PlacementResult:
     """Place one pod, or return why it cannot be placed, and store it as pending if requested.
 
-    A pod whose group is in a domain is placed `within` that, and nothing is evicted for it.
+    A pod whose group has a domain is placed `within` that domain, without evicting other pods.
     """
     if intent.preemption == "Evict":
         candidate = _as_it_is_now(context, candidate)
@@ -244,7 +244,7 @@ def _refused(
     refusal: Refusal,
     explanation: Explanation | Summary | None,
 ) -> PlacementResult:
-    """Return the result of an unschedulable pod, and make room for it if requested."""
+    """Return the result of an unschedulable pod, making room for it if requested."""
     if intent.preemption == "Never":
         return left_waiting(context, intent, candidate, refusal.message, explanation)
     planned = context.replica.revision
@@ -261,7 +261,7 @@ def _refused(
 
 
 def held_back_by(context: DecisionContext, candidate: Candidate) -> str | None:
-    """Return why a pod is not even tried, whatever the nodes, or None: admission, quotas, or gates."""
+    """Return why a pod is not tried on any node (admission, quotas, or gates), or None."""
     return _held_back(refusal_of(context, candidate), candidate.pod)
 
 
@@ -274,14 +274,14 @@ def _held_back(refused: Denied | None, pod: Pod) -> str | None:
 def _saying(
     explanation: Explanation | Summary | None, message: str | None
 ) -> Explanation | Summary | None:
-    """Replace the message of an explanation, if there are both."""
+    """Replace the message of an explanation, if both are given."""
     if explanation is None or message is None:
         return explanation
     return replace(explanation, message=message)
 
 
 def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
-    """Return why a pod without a node may not be placed at all, or None."""
+    """Return why a pod without a node may not be placed on any node, or None."""
     pod = candidate.pod
     if candidate.lost_node is not None:
         message = (
@@ -315,7 +315,7 @@ def denied_result(
     refused: Denied,
     explanation: Explanation | Summary | None,
 ) -> PlacementResult:
-    """Return the result of a pod that may not be placed."""
+    """Return the result of a denied pod."""
     return result_of(
         context,
         candidate,
@@ -355,7 +355,7 @@ def left_waiting(
     *,
     reason: str = "Unschedulable",
 ) -> PlacementResult:
-    """Return the result of a pod that got no node, storing it as pending if requested."""
+    """Return the result of a pod without a node, storing it as pending if requested."""
     planned, uid = context.replica.revision, candidate.pod.uid or None
     if intent.queue:
         uid = keep_waiting(context, candidate, message, reason)
@@ -374,7 +374,7 @@ def left_waiting(
 def keep_waiting(
     context: DecisionContext, candidate: Candidate, message: str, reason: str = "Unschedulable"
 ) -> str:
-    """Store a pod as pending, with the reason in its condition, and return its uid."""
+    """Store a pod as pending with the reason in its condition, and return its uid."""
     manifest = candidate.manifest
     if candidate.stored is None:
         created = manifest.created or context.now
@@ -389,7 +389,7 @@ def keep_waiting(
 def already_placed(
     context: DecisionContext, intent: PlacePods, candidate: Candidate
 ) -> PlacementResult:
-    """Return the result of a placed pod, explained as if it were to be placed again."""
+    """Return the result of a placed pod, explained as if it were being placed again."""
     pod = candidate.pod
     explanation = explain_placed(context, intent, pod)
     return result_of(
@@ -400,7 +400,7 @@ def already_placed(
 def explain_placed(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
-    """Return the requested explanation of a placed pod, as if it were not there."""
+    """Return the requested explanation of a placed pod, computed as if the pod were absent."""
     if intent.explain == "None":
         return None
     cluster = context.replica.cluster
@@ -434,7 +434,7 @@ def result_of(
     message: str | None = None,
     explanation: Explanation | Summary | None = None,
 ) -> PlacementResult:
-    """Return the result of a pod that got no node by this request."""
+    """Return the result of a pod that this request did not place."""
     return PlacementResult(
         namespace=candidate.pod.namespace,
         name=candidate.pod.name,

@@ -1,4 +1,4 @@
-"""Makes room for an unschedulable pod: victims are evicted, and a node is nominated for the pod.
+"""Preemption: evicts victims and nominates a node for an unschedulable pod.
 
 Both are decided and committed together, so no victim is evicted without a pod that waits for its
 room, and a decision repeated after a lost race finds victims that are already terminating.
@@ -19,9 +19,9 @@ from service.scheduler.protocol.intents import PlacePods
 
 
 def find_room(context: DecisionContext, intent: PlacePods, pod: Pod) -> Preemption | NoPreemption:
-    """Find the node where making room for a pod costs least; change nothing.
+    """Find the node where making room for a pod costs least, without changing anything.
 
-    If pods are to be evicted, only those that the caller may evict count.
+    If the intent evicts, only pods that the caller may evict are considered.
     """
     cluster = context.replica.cluster
     return preempt(
@@ -35,14 +35,14 @@ def find_room(context: DecisionContext, intent: PlacePods, pod: Pod) -> Preempti
 
 
 def find_room_for_queue(context: DecisionContext, pod: Pod) -> Preemption | NoPreemption:
-    """Find room for a pending pod, as `find_room` does; priority alone decides which pods may leave."""
+    """Find room for a pending pod, like `find_room`; only priority decides which pods may leave."""
     cluster = context.replica.cluster
     budgets = context.budgets(as_given=False)
     return preempt(cluster, pod, budgets, scope=context.replica.config.queue_preemption_scope)
 
 
 def to_be_evicted(preemption: Preemption | NoPreemption) -> int:
-    """Return how many pods have to be evicted that are not terminating already."""
+    """Return how many victims are not terminating yet."""
     if isinstance(preemption, NoPreemption):
         return 0
     return sum(not pod.terminating for pod in preemption.victims.pods)
@@ -58,9 +58,9 @@ def _evictable(intent: PlacePods) -> Collection[str] | None:
 def make_room(
     context: DecisionContext, manifest: PodManifest, preemption: Preemption | NoPreemption
 ) -> PodManifest:
-    """Evict the victims, and return the pod with its nominated node, to be stored by the caller.
+    """Evict the victims, and return the pod with its nominated node, for the caller to store.
 
-    If no room can be made anywhere, an earlier nomination of the pod ends.
+    If no room can be made, the pod loses any earlier nomination.
     """
     if isinstance(preemption, NoPreemption):
         return manifest.with_nomination(None) if preemption.ends_nomination else manifest
@@ -74,14 +74,14 @@ def make_room(
 def _evict(context: DecisionContext, victim: Pod, preemptor: Pod) -> None:
     stored = context.replica.pod(victim.namespace, victim.name)
     assert stored is not None
-    # The victim's owner may not be allowed to see the other pod, so it is not named.
+    # The victim's owner may not be allowed to see the other pod, so the message does not name it.
     message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
     context.replica.put(with_eviction(context, stored, PREEMPTED_REASON, message))
     record_evicted(context, stored, "Preemption", message)
 
 
 def _end_lower_nominations(context: DecisionContext, pod: Pod, node_name: str) -> None:
-    """End nominations of lower priority on a node, as those pods may not fit there any more."""
+    """End lower-priority nominations on a node, since those pods may no longer fit there."""
     nominated = context.replica.cluster.nominated.get(node_name, {})
     for key in [key for key, nomination in nominated.items() if nomination.priority < pod.priority]:
         stored = context.replica.pod(*key)

@@ -1,4 +1,4 @@
-"""How answers describe preemption: the pods that leave a node, or would have to."""
+"""Describes preemption in answers: the pods that leave a node, or would have to."""
 
 from msgspec.structs import replace
 
@@ -9,7 +9,7 @@ from service.scheduler.protocol.placements import PlacementResult, PodRef, Propo
 def with_proposal(
     result: PlacementResult, refusal: Refusal, preemption: Preemption | NoPreemption
 ) -> PlacementResult:
-    """Add to a refused pod's result what preemption does, or why it does not help."""
+    """Add the outcome of preemption to a refused pod's result, or why preemption does not help."""
     if isinstance(preemption, NoPreemption):
         return replace(result, message=preemption.message_after(refusal.message), preemption=None)
     return replace(result, preemption=_proposal(preemption))

@@ -1,21 +1,21 @@
-"""Divides work on many pods into steps that are counted, not timed."""
+"""Divides work on many pods into steps by count instead of time."""
 
 import msgspec
 
 from service.model.pods.pod import Affinity, Pod, PodAffinity
 
 PODS_A_STEP = 8
-"""How many pods are decided in one step, before other tasks may run."""
+"""How many pods are decided in one step before other tasks may run."""
 RULES_A_POD = 8
-"""This many of a pod's rules about other pods count as another pod."""
+"""How many of a pod's rules about other pods weigh as much as another pod."""
 
 
 class StepSize(msgspec.Struct):
-    """Counts the pods since the last step; those with many rules count several times."""
+    """Counts the pods since the last step; pods with many rules count more than once."""
 
     pods: int = 0
     affinity: Affinity | None = None
-    """The affinity of the last pod: consecutive pods mostly have the same spec."""
+    """The affinity of the last pod, cached because consecutive pods mostly share a spec."""
     weight: int = 1
     """How many pods a pod with this affinity counts as."""
 

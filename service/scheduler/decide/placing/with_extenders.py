@@ -1,4 +1,4 @@
-"""Places a pod whose profile has extenders: the question to them, and the effect of their verdict."""
+"""Places a pod whose profile has extenders: builds their question, and applies their verdict."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ Shown = Explanation | Summary | None
 
 
 def extenders_for(context: DecisionContext, pod: Pod) -> tuple[Extender, ...]:
-    """Return the extenders to ask before the pod is placed."""
+    """Return the extenders to query before placing the pod."""
     return context.replica.config.extenders_for(pod.spec)
 
 
 def not_asked(context: DecisionContext, pod: Pod) -> Denied | None:
-    """Return the refusal of a pod that needs extenders, where none are asked, or None."""
+    """Return the refusal of a pod that needs extenders where none are queried, or None."""
     if not extenders_for(context, pod):
         return None
     return Denied(ASKS_EXTENDERS, NOT_ASKED.format(pod.spec.scheduler_name))
@@ -42,13 +42,13 @@ def by_extender_verdict(
     placement: Placement,
     explanation: Shown,
 ) -> tuple[Placement | Refusal | Denied, Shown]:
-    """Return where a pod goes by its extenders, or why nowhere, given its placement without them.
+    """Place a pod by its extenders' verdict, or return the refusal.
 
-    The node chosen with extenders still has to pass all filters of the profile; if it no longer
-    does, or the extenders were not asked yet, they have to be asked.
+    The node chosen with extenders still has to pass all filters of the profile. If the node fails
+    them, or the extenders have not been queried yet, ExtendersRequired is raised.
 
     Raises:
-        ExtendersRequired: they have to be asked.
+        ExtendersRequired: the extenders have to be queried.
     """
     extenders = extenders_for(context, manifest.pod)
     if not extenders:
@@ -113,7 +113,7 @@ def _refusal(context: DecisionContext, verdict: ExtenderVerdict) -> Refusal:
 
 
 def _explained(explanation: Shown, verdict: ExtenderVerdict, refusal: Refusal | None) -> Shown:
-    """Add the verdict of extenders to an explanation of the plugins' results."""
+    """Add an extender verdict to an explanation of the plugins' results."""
     excluded = {name for refused_nodes in verdict.refused.values() for name in refused_nodes}
     message = None if refusal is None else refusal.message
     if isinstance(explanation, Summary):

@@ -1,7 +1,7 @@
-"""Confirms a binding: whether a pod may still be started on its node.
+"""Confirms a binding: checks whether a pod may still be started on its node.
 
-The state keeps changing between the placement of a pod and its start, so a node may ask again. The
-rules are those of `listViolations`, checked for this one pod; nothing is written.
+The state keeps changing between a pod's placement and its start, so a node may check again. The
+rules are those of `listViolations`, checked for this pod only; nothing is written.
 """
 
 from service.engine.rules.violations import Inspection
@@ -16,7 +16,7 @@ from service.scheduler.replica.replica import Stored
 
 
 def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> ConfirmationAnswer:
-    """Check the required rules of a placed pod now, if it is still the one that the node saw.
+    """Check the required rules of a placed pod, if the pod is unchanged since its node saw it.
 
     Raises:
         NotFound: the pod does not exist.

@@ -1,4 +1,4 @@
-"""Explanations of pods, and the domains of topology keys."""
+"""Explains pods, and lists the domains of topology keys."""
 
 from collections import Counter, defaultdict
 
@@ -19,15 +19,14 @@ from service.scheduler.protocol.intents import ExplainPod, ReadTopology
 from service.scheduler.protocol.placements import ExplanationAnswer
 
 _STEP_NODES = 200
-"""How many nodes are counted in one step, before other tasks may run."""
+"""How many nodes are counted in one step before other tasks may run."""
 
 
 def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnswer:
-    """Explain every plugin's result for a stored pod on every node, as if the pod were not there.
+    """Explain every plugin's result for a stored pod on every node, as if the pod were absent.
 
-    If a waiting pod is not tried at all because of its gates, admission, a quota, or its group, the
-    message says so, even if nodes would be feasible. It also says so if its group has to share a
-    domain.
+    If gates, admission, a quota, or the group keep a waiting pod from being tried, the message says
+    so, even if nodes would be feasible. It also names any domain that the pod's group has to share.
 
     Raises:
         NotFound: the pod does not exist, or the node that the intent names.
@@ -62,11 +61,11 @@ def _explanation(cluster: Cluster, pod: Pod, node_name: str | None) -> Explanati
 
 
 NODE_NAME = "metadata.name"
-"""A key that makes each node its own domain, as in `matchFields` of node affinity."""
+"""The key that makes each node its own domain, as in `matchFields` of node affinity."""
 
 
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
-    """List the domains of a topology key, with their nodes and pods and the resources left free."""
+    """List the domains of a topology key, with their nodes, pod counts, and free resources."""
     cluster = context.replica.cluster
     domains: defaultdict[str, _Domain] = defaultdict(_Domain)
     without: list[str] = []
@@ -122,6 +121,6 @@ class _Domain:
 
 
 def _pods_of(cluster: Cluster, slot: int, namespaces: frozenset[str]) -> int:
-    """Count the pods on a node that are in these namespaces."""
+    """Count the pods of these namespaces on a node."""
     classes = cluster.classes_on(slot).items()
     return sum(pods for pod_class, pods in classes if pod_class.namespace in namespaces)

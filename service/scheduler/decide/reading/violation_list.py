@@ -1,4 +1,4 @@
-"""Lists which placed pods break which required rule."""
+"""Lists the required rules that placed pods break."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,13 +16,13 @@ from service.scheduler.protocol.answers import PodName, ViolationItem, Violation
 from service.scheduler.protocol.intents import ReadViolations
 
 _STEP_CLASSES = 100
-"""How many classes are examined in one step, before other tasks may run."""
+"""How many classes are examined in one step before other tasks may run."""
 CONFLICTS_MAX = 100
 """How many conflicting pods one violation names at most: they may be all pods of a zone."""
 
 
 def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
-    """List every required rule that a placed pod breaks; a pod does not count for its own rules."""
+    """List every required rule that a placed pod breaks, not counting the pod itself."""
     inspection = Inspection(context.replica.cluster)
     since = running_since(context)
     items: list[ViolationItem] = []
@@ -38,14 +38,14 @@ def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[Vio
 
 
 def running_since(context: DecisionContext) -> Mapping[TimerKey, datetime]:
-    """Return since when each rule with a grace period has been broken."""
+    """Return when each broken rule with a grace period broke."""
     return {key_of_timer(timer): timer.since for timer in eviction_state(context.replica).timers}
 
 
 def violation_item(
     inspection: Inspection, violation: Violation, since: Mapping[TimerKey, datetime]
 ) -> ViolationItem:
-    """Return a violation in the form that answers have."""
+    """Return a violation in the format of answers."""
     pod, breach = violation.pod, violation.breach
     assert pod.node_name is not None
     return ViolationItem(

@@ -1,1 +1,1 @@
-"""What decisions report about pods: conditions in their status, and events."""
+"""What decisions record about pods: status conditions and events."""

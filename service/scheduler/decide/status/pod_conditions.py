@@ -1,4 +1,4 @@
-"""Conditions and events of pods, in Kubernetes' words."""
+"""Conditions and events of pods, in Kubernetes' wording."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -50,14 +50,14 @@ def _scheduled(now: str) -> PodCondition:
 
 @lru_cache(maxsize=8)
 def _scheduled_alone(now: str) -> bytes:
-    """Render the status of a pod that was just placed; all pods of one second share these bytes."""
+    """Render the status of a newly placed pod; pods placed in the same second share the bytes."""
     return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
 
 
 def with_waiting_condition(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod with PodScheduled=False, unchanged if it has that condition (protocol rule P18)."""
+    """Return the pod with PodScheduled=False, unchanged if already so (rule P18)."""
     old = _condition(manifest, "PodScheduled")
     said = (old.status, old.reason, reasons_in(old.message or "")) if old else None
     if said == ("False", reason, reasons_in(message)):
@@ -76,9 +76,9 @@ def with_waiting_condition(
 def with_eviction(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod marked to be stopped, with the condition DisruptionTarget.
+    """Return the pod marked for termination, with the condition DisruptionTarget.
 
-    The condition of a pod that ended with its node stays: it says why the pod has ended.
+    A pod that ended with its node keeps its condition, which says why it ended.
     """
     marked = manifest.with_deletion(context.now)
     if manifest.has_ended_with_its_node:
@@ -89,13 +89,13 @@ def with_eviction(
 def with_failure(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """Return the pod ended as Failed, with the condition DisruptionTarget."""
+    """Return the pod as Failed, with the condition DisruptionTarget."""
     ended = manifest.with_status(manifest.status_fields() | {"phase": "Failed"})
     return ended.with_condition(_disrupted(context, reason, message))
 
 
 def placed_at(manifest: PodManifest) -> str:
-    """Return when the pod was placed (RFC 3339), by its condition or else its creation."""
+    """Return when the pod was placed (RFC 3339), from its condition or else its creation time."""
     condition = _condition(manifest, "PodScheduled")
     if condition is not None and condition.status == "True" and condition.last_transition_time:
         return condition.last_transition_time
@@ -158,9 +158,9 @@ def record_scheduled(
 
 
 def record_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
-    """Record that a stored pod was tried and got no node; ignore gated pods, which were not tried.
+    """Record that a stored pod was tried and got no node; skip gated pods, which are not tried.
 
-    Events are equal if their reasons are, even if the numbers of nodes with these reasons differ.
+    Events with the same reasons are equal, even if the numbers of nodes differ.
     """
     if message != GATED:
         words = "\n".join(sorted(reasons_in(message)))
@@ -173,7 +173,7 @@ def record_forced(
     node_name: str,
     reasons: Mapping[str, Sequence[str]],
 ) -> None:
-    """Record that a pod was bound to a node although filters refuse it there."""
+    """Record that a pod was bound to a node despite filters that refuse it there."""
     failures = ", ".join(
         f"{plugin}: {reason}" for plugin, messages in reasons.items() for reason in messages
     )
@@ -184,7 +184,7 @@ def record_forced(
 def record_evicted(
     context: DecisionContext, manifest: PodManifest, rule: Rule, message: str
 ) -> None:
-    """Record that a pod is to be stopped; the message says why."""
+    """Record an `Evicted` event for a pod, with `message` as the reason."""
     _record_event(
         context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule
     )
@@ -193,7 +193,7 @@ def record_evicted(
 def record_eviction_blocked(
     context: DecisionContext, manifest: PodManifest, rule: Rule, budget: str, message: str
 ) -> None:
-    """Record that a disruption budget keeps a pod from being stopped; the message says why it should be."""
+    """Record that a budget blocks a pod's eviction, with `message` as its reason."""
     event_message = (
         f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
     )

@@ -1,10 +1,10 @@
-"""References: how a message names an object that not all of its readers may know of.
+"""References: how a message names an object that some of its readers may not see.
 
-A message is stored and shown with objects of some namespaces, and visible to all who may read these
-namespaces; so their objects are named in plain words. Any other object is named by a reference,
-`<Pod bank/till>`, which includes all that the message says about it, `<Pod bank/till: what it
-lacks>`. No name, label, resource, or taint contains `<` or `>`, so references can be found in every
-sentence.
+A message is stored with objects of certain namespaces and visible to every reader of these
+namespaces, so it names their objects in plain words. Any other object is named by a reference,
+`<Pod bank/till>`, which encloses everything said about the object: `<Pod bank/till: what it
+lacks>`. No name, label, resource, or taint contains `<` or `>`, so references can be recognized in
+any sentence.
 """
 
 import re
@@ -17,13 +17,13 @@ _WITHIN = str.maketrans(BEGIN + END, "()")
 
 
 def reference(kind: str, namespace: str, name: str, about: str = "") -> str:
-    """Return a reference to an object, with text about it that only its readers may see."""
+    """Return a reference to an object, with text about the object that only its readers may see."""
     said = f": {about.translate(_WITHIN)}" if about else ""
     return f"{BEGIN}{kind} {namespace}/{name}{said}{END}"
 
 
 def pod_named(namespace: str, name: str, told_in: Collection[str]) -> str:
-    """Return a pod's name for a message to the readers of the namespaces `told_in`."""
+    """Return how to name a pod in a message for readers of the namespaces `told_in`."""
     if set(told_in) == {namespace}:
         return f"{namespace}/{name}"
     return reference("Pod", namespace, name)
@@ -34,7 +34,7 @@ def without_references(
 ) -> str:
     """Replace the references to objects that may not be read.
 
-    `instead` returns the words that replace an object of a kind.
+    `instead` returns the replacement text for an object of a kind.
     """
 
     def substitute(match: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ EVICTION_MESSAGE = "Eviction API: evicting"
 
 
 def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
-    """Bind a pending pod to a node; a pod that is already there stays unchanged.
+    """Bind a pending pod to a node; a pod already on that node stays unchanged.
 
     Raises:
         NotFound: the pod or the node does not exist.
@@ -75,7 +75,7 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
 
 
 def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
-    """Mark a pod as terminating; one that already is stays unchanged.
+    """Mark a pod as terminating; an already terminating pod stays unchanged.
 
     Raises:
         NotFound: the pod does not exist.
@@ -93,10 +93,10 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
 
 
 def _ask_budgets(context: DecisionContext, pod: Pod) -> None:
-    """Refuse to evict a placed pod if a budget does not allow it, as kube-apiserver does.
+    """Refuse to evict a placed pod if a budget forbids it, as kube-apiserver does.
 
-    If several budgets select the pod, all of them have to allow it, as in a drain, where Kubernetes
-    always refuses.
+    If several budgets select the pod, all of them have to allow the eviction, as in a drain;
+    Kubernetes always refuses then.
     """
     if pod.node_name is None or pod.finished:
         return
@@ -123,10 +123,10 @@ def _stored_pod(
 def _reasons(
     context: DecisionContext, manifest: PodManifest, intent: BindPod
 ) -> dict[str, list[str]]:
-    """Return the reasons of filters against the node.
+    """Return the filters' reasons against the node.
 
     Raises:
-        BindingRefused: there are some, and the binding is not forced.
+        BindingRefused: filters refuse the node, and the binding is not forced.
     """
     pod, cluster = manifest.pod, context.replica.cluster
     if not knows_scheduler(cluster, pod):

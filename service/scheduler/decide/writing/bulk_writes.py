@@ -1,4 +1,4 @@
-"""Applies many objects at once."""
+"""Applies many objects in one request."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
     """Create or change all objects of a `List`, or none of them.
 
     Raises:
-        InvalidManifest: an item is not valid, with its path, or there are too many items.
+        InvalidManifest: an item is invalid (the error has its path), or there are too many items.
         Denied: admission refuses one of the items.
         Forbidden: the caller may not write one of the items.
     """
@@ -76,7 +76,7 @@ def _generated(sent: Sequence[Applicable], named: Sequence[Applicable]) -> list[
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
-    """Create, change, or delete the object of each line; an error in one line does not stop the others."""
+    """Write or delete each line's object; an error in one line does not stop the others."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_line(context, line, intent.caller))
@@ -112,9 +112,9 @@ def _item(
 
 
 def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
-    """Delete objects of some kinds that the `List` lacks, unless they are new to the client.
+    """Delete objects of some kinds missing from the `List`, unless they are new to the client.
 
-    The client knows the cluster as it was at the revision `newest`.
+    The client has seen the cluster up to the revision `newest`.
     """
     listed = {(manifest.kind, manifest.namespace, manifest.name) for manifest in intent.manifests}
     deleted = 0

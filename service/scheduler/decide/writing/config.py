@@ -31,7 +31,7 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
-    """Change single settings; raise what `put_config` raises."""
+    """Change individual settings. Raises the errors of `put_config`."""
     present = msgspec.json.decode(msgspec.json.encode(context.replica.config))
     patched = apply_patch(intent.patch_type, present, intent.patch)
     return _set(context, intent, patched)
@@ -41,7 +41,7 @@ def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) ->
     """Set an entry of the setting `priorityClasses` from a PriorityClass.
 
     Raises:
-        InvalidManifest: it would be the global default, but another class is.
+        InvalidManifest: the class would be a second global default.
     """
     config, stored = context.replica.config, context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     assert stored is not None
@@ -59,13 +59,13 @@ def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) ->
 def refuse_hosts(
     config: ClusterConfig, hosts: ExtenderHosts | None, before: ClusterConfig | None = None
 ) -> None:
-    """Refuse extenders that would never be called.
+    """Refuse extenders on hosts that Moorage would never call.
 
-    Extenders in the previous configuration stay, so that other settings can change after a host
-    was removed from the list.
+    Extenders of the previous configuration are accepted, so that other settings can still change
+    after a host was removed from the list.
 
     Raises:
-        InvalidManifest: extenders are at other hosts; the paths begin below `config`.
+        InvalidManifest: an extender's host is not allowed; the paths begin below `config`.
     """
     if hosts is None:
         return

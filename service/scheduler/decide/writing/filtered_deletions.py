@@ -1,4 +1,4 @@
-"""Deletes the objects of a kind that pass a filter, in the order of their names."""
+"""Deletes objects of a kind that match a filter, ordered by name."""
 
 from functools import partial
 from heapq import nsmallest
@@ -17,11 +17,11 @@ from service.scheduler.protocol.intents import DeleteObjects
 from service.scheduler.replica.replica import Stored
 
 _STEP_LOOKS = 2_000
-"""How many objects are examined in one step, before other tasks may run."""
+"""How many objects are examined in one step before other tasks may run."""
 
 
 def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[DeletionsAnswer]:
-    """Delete the first objects that pass the filter; those that have to stay do not stop the others."""
+    """Delete the first objects that match the filter; undeletable ones do not stop the others."""
     matching = yield from _matching(context, intent)
     chosen = nsmallest(intent.count, matching, key=_name)
     results = []

@@ -1,4 +1,4 @@
-"""Independent writes: an error in one of them does not stop the others."""
+"""Independent writes: an error in one does not stop the others."""
 
 from collections.abc import Callable
 
@@ -22,11 +22,11 @@ Warnings = list[FieldWarning] | UnsetType
 """The warnings of one result, or `UNSET`."""
 
 STEP_OBJECTS = 50
-"""How many objects are written in one step, before other tasks may run."""
+"""How many objects are written in one step before other tasks may run."""
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one write, with the object's revision unless it was refused."""
+    """The outcome of one write, with the object's revision unless the write was refused."""
 
     result: LineOutcome
     revision: int | None
@@ -34,7 +34,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
 
 
 def attempt_write(context: DecisionContext, write: Callable[[], WriteOutcome]) -> WriteOutcome:
-    """Make one write; if it is refused, undo its changes and return the reason."""
+    """Attempt one write; if it is refused, undo its changes and return the reason."""
     mark = context.replica.mark()
     try:
         return write()
@@ -59,7 +59,7 @@ def refused_outcome(error: MoorageError) -> WriteOutcome:
 
 
 def result_warnings(field_warnings: FieldWarnings) -> Warnings:
-    """Return the warnings of one write in the form that results have."""
+    """Return the warnings of one write in the format of results."""
     if not field_warnings:
         return UNSET
     warnings = WarningList()

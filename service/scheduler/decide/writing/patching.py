@@ -1,4 +1,4 @@
-"""Changes parts of an object, by patches and by server-side apply."""
+"""Changes parts of an object by patches and server-side apply."""
 
 import msgspec
 
@@ -35,7 +35,7 @@ def apply_object(context: DecisionContext, intent: ApplyPatch) -> ObjectAnswer:
     """Merge a manager's fields into an object, or create it.
 
     Raises:
-        FieldManagerConflict: others manage fields that would change, and it is not forced.
+        FieldManagerConflict: other managers own fields that would change, and `force` is off.
         InvalidManifest: the result is not valid.
         RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """

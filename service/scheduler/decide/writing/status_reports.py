@@ -1,4 +1,4 @@
-"""Reports of the status of many pods, each with the effect of a patch of that pod."""
+"""Applies status reports for many pods, each like a patch of the pod."""
 
 from functools import partial
 

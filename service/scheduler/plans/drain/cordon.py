@@ -29,7 +29,7 @@ def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
 
     Raises:
         NotFound: the node does not exist.
-        Conflict: it would take new pods while it is drained.
+        Conflict: the node would accept new pods while being drained.
     """
     stored, manifest = _stored_node(context, intent.name)
     if not intent.unschedulable:
@@ -40,7 +40,7 @@ def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
 
 
 def drain_node(context: DecisionContext, intent: DrainNode) -> ObjectAnswer:
-    """Cordon a node and store a plan to drain it; keep an unfinished one.
+    """Cordon a node and store a plan to drain it, keeping an unfinished plan.
 
     Raises:
         NotFound: the node does not exist.
@@ -73,7 +73,7 @@ def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnsw
 
     Raises:
         NotFound: the plan does not exist.
-        Conflict: it has ended.
+        Conflict: the plan has ended.
     """
     stored = context.replica.get(PLAN.kind, "", intent.name)
     if stored is None:

@@ -1,4 +1,4 @@
-"""The drain of nodes: the steps that empty them but for daemons, wave by wave."""
+"""Drains of nodes: the steps that remove all pods except daemons, wave by wave."""
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ _NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.
 
 
 class DrainPlan:
-    """Empties nodes on a fork, and collects the steps and the pods that get no other node."""
+    """Empties nodes on a fork, and collects the steps and the pods that fit on no other node."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Drain) -> None:
         self._fork = fork
@@ -37,11 +37,11 @@ class DrainPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether all pods have got nodes."""
+        """Whether all pods got nodes."""
         return not self.unplaced
 
     def drain(self) -> Steps[None]:
-        """Cordon the nodes; then move their pods in as many waves as needed.
+        """Cordon the nodes, then move their pods in as many waves as needed.
 
         Raises:
             NotFound: a named node does not exist.

@@ -1,10 +1,9 @@
-"""The next moves of a stored rebalancing plan, checked again on the current state.
+"""The next moves of a stored rebalancing plan, rechecked on the current state.
 
-Moves are searched beside placements, on a state that may be outdated when they are made. So each
-wave is tried again: its pods are where they were, their new nodes take them although all pods that
-are leaving still have their room, budgets allow it now, no rule is broken, and the objectives
-improve. A wave that no longer meets this is dropped; the next search plans it anew, or something
-else.
+The search for moves runs in parallel with placements, so its state may be outdated when moves are
+made. Each wave is therefore tried again: its pods must be unmoved, their new nodes must have room
+beside all leaving pods, budgets must allow the moves, no rule may break, and the objectives must
+improve. Waves that fail are dropped, and the next search plans again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,11 +38,11 @@ from service.scheduler.replica.stored_kinds import MoveReservation
 _ASKED = PlacePods(dry_run=True)
 _NO_ROOM = Blocked("Unschedulable", "The node that was found for it does not take it now.")
 _BESIDE = "\0moving"
-"""A suffix for the name of a pod that is on the fork twice, on its old and its new node."""
+"""A name suffix for a pod that is on the fork twice, on its old and its new node."""
 
 
 Measured = tuple[tuple[int, ...], ...]
-"""The value of each objective, and its tie-break if it has one; less is better."""
+"""The value of each objective, with any tie-break; lower is better."""
 
 
 class Moves(NamedTuple):
@@ -51,14 +50,14 @@ class Moves(NamedTuple):
 
     moves: Sequence[Move] = ()
     blocked: Sequence[tuple[PodManifest, Blocked]] = ()
-    """Pods that were to move but cannot now, with reasons."""
+    """The pods that should move but currently cannot, with reasons."""
 
 
 def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanStep]) -> Steps[Moves]:
-    """Return the steps of a search that may be taken now, at most as many as it asked for.
+    """Return the steps of a search that can be taken now, at most as many as requested.
 
-    None may if all together no longer improve the objectives. A wave that only makes way for others
-    may be taken before these can.
+    No step is returned if all together no longer improve the objectives. A wave that makes room for
+    others may be taken before the others are possible.
     """
     fork = Fork(context.speculative())
     waves = yield from _worthwhile(fork, search.goal, steps)
@@ -75,7 +74,7 @@ def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanSte
 
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
-    """Return the objectives' values as if all moves in progress were completed."""
+    """Return the objectives' values as if all moves in progress were complete."""
     fork = Fork(context.speculative())
     yield from arrive(fork)
     measured = yield from _measured(fork, goal)
@@ -96,7 +95,7 @@ def _measured(fork: Fork, goal: Rebalance) -> Steps[Measured]:
 def _worthwhile(
     fork: Fork, goal: Rebalance, steps: Sequence[PlanStep]
 ) -> Steps[list[list[PlanStep]]]:
-    """Return the waves that can be made one after the other, if they improve the objectives."""
+    """Return the waves that can be made in sequence, if they improve the objectives."""
     yield from arrive(fork)
     before = yield from _measured(fork, goal)
     made = []
@@ -113,7 +112,7 @@ def _worthwhile(
 
 
 def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
-    """Yield the pods of steps that are where they were, and may leave on their own."""
+    """Yield the pods of steps that have not moved and may leave on their own."""
     for step in steps:
         pod = fork.replica.pod(step.namespace or "", step.name)
         if pod is None or pod.pod.node_name != step.from_node or pod.pod.finished:
@@ -123,7 +122,7 @@ def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
 
 
 def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[bool]:
-    """Move pods together to the nodes of their steps; return whether all could."""
+    """Move pods together to the nodes of their steps; return whether all got their nodes."""
     cluster = fork.replica.cluster
     unbound_pods = [without_node(pod) for pod in pods]
     for pod in unbound_pods:
@@ -140,7 +139,7 @@ def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanSte
 
 
 def arrive(fork: Fork) -> Steps[None]:
-    """Complete the moves in progress on a fork: place replacements where room is reserved for them."""
+    """Complete the moves in progress on a fork: place replacements in their reserved room."""
     for reservation in _under_way(fork):
         replica = fork.replica
         stored = replica.pod(reservation.namespace, reservation.name)
@@ -163,7 +162,7 @@ def _under_way(fork: Fork) -> list[MoveReservation]:
 
 
 class _Judge:
-    """Tries waves on a fork, one on top of the other, while leaving pods still have their room."""
+    """Tries waves on a fork, one on top of another, while leaving pods keep their room."""
 
     def __init__(self, fork: Fork, search: Search) -> None:
         self._fork = fork
@@ -175,9 +174,9 @@ class _Judge:
         self.blocked: list[tuple[PodManifest, Blocked]] = []
 
     def begin(self, waves: Iterable[Sequence[PlanStep]]) -> Steps[None]:
-        """Put pods in moves on both of their nodes, and record which rules are broken then.
+        """Put moving pods on both their nodes, and record which rules are broken then.
 
-        Budgets are recorded before, while no replacements of leaving pods exist.
+        Budgets are recorded first, before leaving pods have replacements.
         """
         for wave in waves:
             self._allowances.observe(pod.pod for pod in _pods(self._fork, wave))
@@ -189,7 +188,7 @@ class _Judge:
         yield from self._rules.observe()
 
     def try_wave(self, wave: Sequence[PlanStep]) -> Steps[None]:
-        """Make the moves of a wave on the fork if they may be made now, or else record why not."""
+        """Make a wave's moves on the fork if possible now, or else record why not."""
         pods = list(_pods(self._fork, wave))
         if len(pods) != len(wave) or len(self.moves) + len(wave) > self._most:
             return
@@ -208,7 +207,7 @@ class _Judge:
     def _moved(
         self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]
     ) -> Steps[Blocked | None]:
-        """Move pods to the nodes of a wave, or return why not; the caller then restores the fork."""
+        """Move pods to a wave's nodes, or return why not, leaving the restoration to the caller."""
         if any(is_protected(pod.pod, self._protect) for pod in pods):
             return PROTECTED
         budget = self._allowances.blocking([pod.pod for pod in pods])

@@ -72,7 +72,7 @@ def _measures(
 
 
 def _staying(fork: Fork) -> list[str]:
-    """Return the node of each pod that belongs to it, such as a daemon."""
+    """Return the node of each pod bound to its node, such as a daemon."""
     node_names = []
     for stored in fork.replica.objects("Pod"):
         assert isinstance(stored.manifest, PodManifest)

@@ -1,7 +1,7 @@
-"""The progress of a stored rebalancing plan: completed moves, the next ones, and its end.
+"""The progress of a stored rebalancing plan: completed moves, next moves, and the end.
 
-Reservations record the moves in progress, and the state shows all others: so a server that
-continues another one's plan needs nothing but what is stored.
+Reservations record the moves in progress, and the cluster's state shows the others, so a server can
+continue another server's plan from stored objects alone.
 """
 
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ class RebalanceStep(NamedTuple):
     status: PlanProgress
     evicted: int = 0
     waiting: Sequence[tuple[PodManifest, Blocked]] = ()
-    """The pods that were to move but cannot now, with reasons."""
+    """The pods that should move but currently cannot, with reasons."""
     search: Search | None = None
-    """The search for the next moves, or None if none may be made now."""
+    """The search for the next moves, or None if no moves are allowed now."""
     due: datetime | None = None
-    """When to look again even if nothing changes, or None."""
+    """When to look again even without changes, or None."""
     is_done: bool = False
 
 
@@ -67,7 +67,7 @@ class RebalanceProgress:
         )
 
     def go_on(self, status: PlanProgress, found_moves: FoundMoves | None) -> Steps[RebalanceStep]:
-        """Record completed moves; then make the moves that a search found, or request a search."""
+        """Record completed moves, then make the moves found by a search, or request a search."""
         status = self._followed(status)
         under_way = self._under_way()
         due = self._next_expiry(under_way)
@@ -92,7 +92,7 @@ class RebalanceProgress:
     def _moved(
         self, status: PlanProgress, found_moves: FoundMoves, due: datetime | None
     ) -> Steps[RebalanceStep]:
-        """Make the found moves that are still possible; end the plan if there are none to make."""
+        """Make the found moves that are still possible, or end the plan if no moves were found."""
         room = self._room(status, len(self._under_way()))
         search = replace(found_moves.search, goal=replace(self._goal, moves_max=room))
         moving = yield from next_moves(self._context, search, found_moves.steps)
@@ -101,7 +101,7 @@ class RebalanceProgress:
         measured = yield from measure(self._context, self._goal)
         status = self._measured(status, measured)
         status = self._with_moves(replace(status, evicted=status.evicted + len(moving.moves)))
-        if found_moves.steps and not moving.moves:  # Something has changed since: plan anew.
+        if found_moves.steps and not moving.moves:  # The state has changed since, so plan again.
             again = self._now + timedelta(seconds=self._context.limits.plan_look_seconds)
             due = again if due is None else min(due, again)
         is_done = not found_moves.steps and not status.moves
@@ -175,7 +175,7 @@ class RebalanceProgress:
         return most if remaining is None else min(most, remaining)
 
     def _left(self, status: PlanProgress) -> int | None:
-        """Return how many more pods may be evicted for the plan in total, or None for any number."""
+        """Return how many more pods the plan may evict in total, or None for any number."""
         known = [self._moves_left(status), evictions_left(self._body)]
         return min((bound for bound in known if bound is not None), default=None)
 

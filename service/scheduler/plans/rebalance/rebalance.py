@@ -1,9 +1,9 @@
-"""The goal that placed pods move to better nodes, by objectives in order of importance.
+"""The rebalance goal: move placed pods to better nodes, by ordered objectives.
 
-The search finds nodes for some pods, on the engine alone. Then it looks for an order in which the
-pods can move without breaking required rules or exceeding disruption budgets between two waves: one
-pod in each wave where possible, or else those together that have to move at once. Moves that are
-impossible are dropped, as are moves after the best state reached.
+A search on the engine alone finds better nodes for some pods. Then the plan looks for an order of
+moves that breaks no required rules and exceeds no disruption budgets between waves. Each wave has
+one pod where possible, or the pods that must move at once. Impossible moves, and those after the
+best state, are dropped.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from service.scheduler.protocol.plans import PlanStep, Rebalance, Unplaced
 
 _ASKED = PlacePods(dry_run=True)
 _PAIRS_MAX = 200
-"""How many pairs that might move at once are tried, where no single pod can move next."""
+"""How many pairs of pods are tried together when no single pod can move next."""
 _SAME = "it makes way for pods that move later"
 
 
@@ -46,7 +46,7 @@ class RebalancePlan:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
         self.complete = False
-        """Whether the search ended by itself, and everything that it found can be done."""
+        """Whether the search ended on its own and all of its moves are possible."""
 
     def rebalance(self) -> Steps[None]:
         """Move pods, in waves, until no improvement is found or a bound is reached.
@@ -73,7 +73,7 @@ class RebalancePlan:
     def _carried_out(
         self, moving: MoveEvaluator, places: Places, history: Sequence[Places], target: Costs
     ) -> Steps[bool]:
-        """Move pods in waves, trying several orders; return whether the found improvement is reached."""
+        """Move pods in waves, trying several orders; return whether the target is reached."""
         order = _order(places, history)
         attempts = (
             [_Part(places, order)],
@@ -99,7 +99,7 @@ class RebalancePlan:
         return not places
 
     def _movable(self) -> Steps[list[ObjectName]]:
-        """Return the pods that may leave their nodes, in the order in which they are tried."""
+        """Return the pods that may leave their nodes, in the order in which to try them."""
         pods = yield from pods_of(self._fork, self._goal.pods, self._intent.caller)
         cluster = self._fork.replica.cluster
         placed = [
@@ -132,7 +132,7 @@ class RebalancePlan:
         return min((bound for bound in limits if bound is not None), default=None)
 
     def _labels(self) -> list[Objective]:
-        """Return which objective each measure belongs to."""
+        """Return the objective of each measure."""
         return [
             name
             for name in self._goal.objectives
@@ -141,7 +141,7 @@ class RebalancePlan:
 
 
 def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
-    """Return the pods that move, in the order in which they reached their nodes."""
+    """Return the moving pods in the order in which they reached their nodes."""
     last: dict[ObjectName, int] = {}
     for index, moved_places in enumerate(history):
         for key in moved_places:
@@ -150,16 +150,16 @@ def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
 
 
 class _Part(NamedTuple):
-    """Pods that move to the nodes found for them, in an order that may be possible."""
+    """Pods that move to their new nodes, in an order that may be possible."""
 
     places: Places
     order: list[ObjectName]
     at_once: bool = False
-    """Whether to try first to move all at once."""
+    """Whether to try moving all pods at once first."""
 
 
 class _Waves:
-    """Moves pods to the nodes found for them, wave by wave, and returns to the best state."""
+    """Moves pods to their new nodes, wave by wave, and returns to the best state."""
 
     def __init__(self, fork: Fork, moving: MoveEvaluator, labels: Sequence[Objective]) -> None:
         self._fork = fork
@@ -172,7 +172,7 @@ class _Waves:
         self.changes: Costs = moving.none
 
     def carry_out(self, part: _Part) -> Steps[None]:
-        """Move pods to their nodes as far as possible, and return to the best state."""
+        """Move pods to their nodes as far as possible, then return to the best state."""
         places, remaining = part.places, part.order
         best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
         if part.at_once and (yield from self._move(places, remaining)):
@@ -193,12 +193,12 @@ class _Waves:
             yield from self._fork.take_back(moment)
 
     def take_back(self) -> Steps[None]:
-        """Put all pods back where they were, but remember the moves."""
+        """Return all pods to their old nodes, but keep the list of moves."""
         yield from self._fork.take_back(self._start)
         self._moving.invalidate()
 
     def repeat(self) -> Steps[None]:
-        """Repeat the moves that were taken back."""
+        """Repeat the moves that `take_back` undid."""
         done, self._waves, self.steps = self._waves, [], []
         self.changes = self._moving.none
         self._allowances.renew()
@@ -206,7 +206,7 @@ class _Waves:
             yield from self._move(places, list(places))
 
     def _next(self, places: Places, remaining: Sequence[ObjectName]) -> Steps[Sequence[ObjectName]]:
-        """Move one pod, or two at once, or all that are left; return which."""
+        """Move one pod, two at once, or all the remaining ones; return which."""
         together = islice(combinations(remaining, 2), _PAIRS_MAX)
         for keys in (*((key,) for key in remaining), *together, remaining):
             done = yield from self._move(places, keys)
@@ -215,7 +215,7 @@ class _Waves:
         return ()
 
     def _move(self, places: Places, keys: Sequence[ObjectName]) -> Steps[bool]:
-        """Move pods at once if budgets and rules allow it, or else leave the fork as it was."""
+        """Move pods at once if budgets and rules allow it, or else restore the fork."""
         manifests = [self._manifest(key) for key in keys]
         pods = [manifest.pod for manifest in manifests]
         if self._allowances.blocking(pods) is not None:
@@ -247,14 +247,14 @@ class _Waves:
     def _place(
         self, manifests: Sequence[PodManifest], places: Places, keys: Sequence[ObjectName]
     ) -> bool:
-        """Take pods off their nodes, and place them on those found for them."""
+        """Remove pods from their nodes, and place them on their new ones."""
         context = self._fork.context
         unbound_pods = [without_node(manifest) for manifest in manifests]
         for manifest in unbound_pods:
             context.replica.put(manifest)
         waiting = dict(zip(keys, unbound_pods, strict=True))
         placed = True
-        while waiting and placed:  # One may need another to be placed first.
+        while waiting and placed:  # One pod may need another to be placed first.
             placed = False
             for key, manifest in tuple(waiting.items()):
                 if self._gets(key, manifest, places[key]):
@@ -263,7 +263,7 @@ class _Waves:
         return not waiting
 
     def _gets(self, key: ObjectName, manifest: PodManifest, slot: int) -> bool:
-        """Place a pod on a node, or leave it without one if it does not get this one."""
+        """Place a pod on a node, or leave it unplaced if the node does not take it."""
         context = self._fork.context
         node = context.replica.cluster.nodes.nodes[slot]
         assert node is not None

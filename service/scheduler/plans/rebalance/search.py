@@ -1,10 +1,10 @@
 """A local search for better nodes for placed pods.
 
-First single pods move, each time the one that gains most, until no single move is an improvement.
-Then pods move together where one alone cannot: two that block each other, and, if there are few
-pods, some that are chosen by a random number generator with a fixed seed; after each of these
-single pods move again. The search ends when it finds no improvement, or when its budget is used up.
-It changes the engine alone, tentatively; the caller undoes it.
+First, single pods move, the one with the largest gain each time, until no single move is an
+improvement. Then pods move together: pairs that block each other and, if there are few pods, random
+selections with a fixed seed, each followed by single moves. The search ends without further
+improvements, or when its budget is used up. The search changes only the engine, tentatively; the
+caller undoes the changes.
 """
 
 from collections import defaultdict
@@ -22,17 +22,17 @@ from service.model.pods.pod import Pod
 from service.scheduler.decide.context import Steps
 
 TRIALS_MAX = 6_000
-"""How many times the best node of a pod is computed, for pods that move together."""
+"""How many best-node computations are made for pods that move together."""
 FEW = 48
-"""Up to this many kinds of pods, all pairs are tried, and pods are moved at random."""
+"""Up to this many kinds of pods, all pairs are tried, and random moves are made."""
 EXACT_MAX = 2_000
-"""Up to this many kinds of pods, all are tried first; otherwise the order rests on estimates."""
+"""Up to this many kinds of pods, all are tried first; beyond, estimates set the order."""
 _ESTIMATED = -1
-"""Replaces the number of moves after which a pod was tried, if it was not."""
+"""Replaces the number of moves after which a pod was tried, if it was not tried."""
 WIDTH = 8
 """How many nodes are tried for a pod that moves together with others."""
 WISHES = 4
-"""On how many of a pod's preferred nodes pods that may make room for it are tried."""
+"""For how many of a pod's preferred nodes the search tries pods that may make room."""
 
 Places = dict[ObjectName, int]
 """The slot of each pod's new node."""
@@ -47,7 +47,7 @@ class _Kind(NamedTuple):
 
 
 class LocalSearch:
-    """Moves pods of a cluster tentatively while that reduces its measures."""
+    """Tentatively moves a cluster's pods while that reduces its measures."""
 
     def __init__(
         self,
@@ -66,19 +66,19 @@ class LocalSearch:
         self._from: Places = {key: self._slot(key) for key in pods}
         self._moved: set[ObjectName] = set()
         self.changes: Costs = self._moving.none
-        """By how much the measures have changed."""
+        """The accumulated change of the measures."""
         self.history: list[Places] = []
-        """The moves, in the order in which they were improvements."""
+        """The improving moves, in order."""
         self.ended_early = False
-        """Whether something was left untried, since time was up or too many pods had moved."""
+        """Whether the search left options untried because of time or the move limit."""
 
     @property
     def places(self) -> Places:
-        """The new nodes of the pods that move."""
+        """The new nodes of the moving pods."""
         return {key: self._slot(key) for key in self._from if key in self._moved}
 
     def search(self) -> Steps[None]:
-        """Seek better nodes, and leave the pods on them."""
+        """Search for better nodes, and leave the pods on them."""
         if self._moving.is_least():
             return
         yield from self._move_singly()
@@ -112,7 +112,8 @@ class LocalSearch:
             if improvement is None:
                 continue
             change, slot = improvement
-            # Estimates are upper bounds: waiting for them would mean trying every pod before each move.
+            # Estimates are upper bounds; exact values would require trying every pod before each
+            # move.
             is_tried = bool(queue) and queue[0][1] != _ESTIMATED
             if is_tried and at != version and (change, version, kind) > queue[0]:
                 heappush(queue, (change, version, kind))
@@ -161,7 +162,7 @@ class LocalSearch:
         return queue
 
     def _try(self, key: ObjectName) -> Steps[tuple[Costs, int] | None]:
-        """Return the best node for a pod and the change of the measures, or None for no improvement."""
+        """Return a pod's best node and the change of the measures, or None for no improvement."""
         pod, mark = self._pod(key), self._cluster.mark()
         watch = self._moving.watch((pod,))
         base = self._moving.unplace(pod)
@@ -193,7 +194,7 @@ class LocalSearch:
         return better
 
     def _in_the_way(self, firsts: Sequence[ObjectName]) -> Iterable[tuple[ObjectName, ObjectName]]:
-        """Yield pods, each with another one on a node that it would prefer."""
+        """Yield pods, each paired with another pod on a node that the first would prefer."""
         for key in firsts:
             pod, mark = self._pod(key), self._cluster.mark()
             self._moving.unplace(pod)
@@ -207,7 +208,7 @@ class LocalSearch:
                         yield key, name
 
     def _try_together(self, keys: Sequence[ObjectName]) -> Steps[tuple[Places, Costs] | None]:
-        """Return the best nodes for pods that are removed together, or None for no improvement."""
+        """Return the best nodes for pods removed together, or None for no improvement."""
         pods, mark = [self._pod(key) for key in keys], self._cluster.mark()
         watch = self._moving.watch(pods)
         base = self._moving.none
@@ -231,7 +232,7 @@ class LocalSearch:
         return None if places is None or not self._may(places) else (places, best)
 
     def _arrange(self) -> Steps[None]:
-        """Seek nodes for all pods at once, and move those that should be elsewhere."""
+        """Search for nodes for all pods at once, and move the pods whose node changes."""
         pods = [self._pod(key) for key in self._from]
         arranging = AnnealingModel(self._cluster, self._moving, pods, list(self._from.values()))
         if not arranging.is_small:
@@ -248,7 +249,7 @@ class LocalSearch:
     # State
 
     def _is_over(self) -> bool:
-        """Return whether no other pod may move, or time is up."""
+        """Return whether no further pod may move, or time is up."""
         over = self._moves_max is not None and len(self._moved) >= self._moves_max
         if over or self._is_late():
             self.ended_early = True

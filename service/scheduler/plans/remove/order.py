@@ -1,7 +1,7 @@
-"""The order in which otherwise equal pods are removed: that of a Kubernetes ReplicaSet.
+"""The removal order of otherwise equal pods, as in a Kubernetes ReplicaSet.
 
-The source is `ActivePodsWithRanks` in its `pkg/controller`. Times of readiness are compared
-exactly, where Kubernetes puts them on a logarithmic scale.
+The source is `ActivePodsWithRanks` in its `pkg/controller`. Readiness times are compared exactly,
+while Kubernetes uses a logarithmic scale.
 """
 
 from typing import Any
@@ -17,15 +17,15 @@ _RUNNING = 2
 _COST_MAX = 2**31 - 1
 
 RemovalOrder = tuple[bool, int, bool, int, int, float, int, float, str, str]
-"""The pod with the least value is removed first."""
+"""A sort key; the pod with the lowest value is removed first."""
 
 
 def removal_order_of(manifest: PodManifest, beside: int) -> RemovalOrder:
-    """Return a pod's sort key; `beside` is how many of the other pods are on its node.
+    """Return a pod's sort key; `beside` is the number of other pods on its node.
 
-    Pods without a node go first, then those that do not run or are not ready, that cost less by
-    their annotation, that have more others on their node, that became ready later, that restarted
-    more often, and the youngest.
+    Pods without a node come first, then pods that are not running or not ready, have a lower
+    annotated cost, share their node with more pods, became ready later, restarted more often, or
+    are younger.
     """
     status = manifest.status_fields()
     ready, since = _readiness(status)
@@ -44,7 +44,7 @@ def removal_order_of(manifest: PodManifest, beside: int) -> RemovalOrder:
 
 
 def is_ready(manifest: PodManifest) -> bool:
-    """Return whether a pod's condition Ready is true."""
+    """Return whether a pod's Ready condition is true."""
     return _readiness(manifest.status_fields())[0]
 
 
@@ -64,7 +64,7 @@ def _restarts(status: dict[str, Any]) -> int:
 
 
 def _deletion_cost(manifest: PodManifest) -> int:
-    """Return the annotated cost; like Kubernetes, 0 unless it is a 32-bit integer."""
+    """Return the annotated cost, or 0 unless it is a 32-bit integer, as in Kubernetes."""
     if DELETION_COST.encode() not in manifest.metadata:
         return 0
     members = msgspec.json.decode(b"{" + manifest.metadata.removeprefix(b",") + b"}")

@@ -1,8 +1,7 @@
-"""Scale-in: choose which selected pods to delete so that spread and preferences of the rest stay best.
+"""Scale-in: chooses pods to delete that least harm the spread and preferences of the rest.
 
-No required rule of a pod that stays may break. Among the choices that satisfy this, pods without a
-node go first; then the topology spread constraints of the pods decide, then preferences, then the
-order in which Kubernetes scales in.
+No required rule of a staying pod may break. Within this limit, pods without a node leave first;
+then topology spread constraints decide, then preferences, then Kubernetes' scale-in order.
 """
 
 from collections import Counter, defaultdict
@@ -36,15 +35,14 @@ from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 
 CHOICES_MAX = 1_000
-"""Up to this many choices, all are compared; otherwise pods are chosen one after the other."""
+"""Up to this many choices, all are compared; beyond, pods are chosen one by one."""
 _STEP_LOOKS = 200
 _NO_NODE = "it has no node"
 _LEAST = "the others are left best without it"
 _NOT_TRIED = Blocked("SecondsOver", "It was not tried: the plan's time was over.")
 
 Cost = tuple[int, int, int]
-"""The number of pods with a node, and the removal's cost to spread and preferences; less is
-better."""
+"""The number of pods with a node, then the cost to spread and to preferences; lower is better."""
 NOTHING: Cost = (0, 0, 0)
 
 
@@ -56,11 +54,11 @@ class _Option(NamedTuple):
 
 
 _Next = tuple[tuple[Cost, RemovalOrder], list[_Option]]
-"""Equal pods, the first of which is the next candidate, with its cost."""
+"""Equal pods with the cost of removing the first, which is the next candidate."""
 
 
 class _Choice(NamedTuple):
-    """Pods that may be removed together, with the cost."""
+    """Pods to remove together, with the cost."""
 
     cost: Cost
     orders: tuple[RemovalOrder, ...]
@@ -68,7 +66,7 @@ class _Choice(NamedTuple):
 
 
 class RemovePlan:
-    """Removes pods on a fork, and collects the steps, and why other pods had to stay if too few went."""
+    """Removes pods on a fork, and collects the steps and the reasons why pods had to stay."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Remove) -> None:
         self._fork = fork
@@ -82,7 +80,7 @@ class RemovePlan:
 
     @property
     def complete(self) -> bool:
-        """Whether as many pods are removed as requested."""
+        """Whether as many pods were removed as requested."""
         return len(self.steps) >= self._goal.count
 
     def remove(self) -> Steps[None]:
@@ -114,7 +112,7 @@ class RemovePlan:
     # Choosing
 
     def _chosen(self, options: Sequence[_Option]) -> Steps[Sequence[_Option]]:
-        """Return the pods to remove; they are deleted on the fork."""
+        """Return the pods to remove, after deleting them on the fork."""
         if _are_few(len(options), self._goal.count):
             chosen = yield from self._best_of_all(options)
         else:
@@ -165,9 +163,9 @@ class RemovePlan:
     def _one_by_one(
         self, options: Sequence[_Option], *, careful: bool
     ) -> Steps[Sequence[_Option] | None]:
-        """Remove the best pod repeatedly; if `careful`, none whose removal breaks a rule.
+        """Remove the best pod repeatedly; if `careful`, skip removals that break a rule.
 
-        Returns None, with the fork as it was, if a rule is broken after all removals.
+        Returns None and restores the fork if a rule is broken after all removals.
         """
         start, chosen = self._fork.try_out(), list[_Option]()
         self._blocked.clear()
@@ -193,8 +191,8 @@ class RemovePlan:
     def _best(self, heap: list[_Next]) -> Steps[_Option]:
         """Remove and return the best pod of a heap.
 
-        If the pods have no preferences, removing one only costs more the more are gone. So the
-        first of the heap is the best if it still costs what it did.
+        Without preferences, the cost of a removal only grows with the number removed, so the first
+        entry of the heap is the best if its cost is unchanged.
         """
         if self._costs.may_fall:
             for index, (_, members) in enumerate(heap):
@@ -231,7 +229,7 @@ class RemovePlan:
     # Judging
 
     def _equals(self, options: Sequence[_Option]) -> list[list[_Option]]:
-        """Return the pods grouped by class and node: those of a group are interchangeable."""
+        """Group the pods by class and node; the pods of a group are interchangeable."""
         groups: defaultdict[object, list[_Option]] = defaultdict(list)
         for option in options:
             groups[self._class_of(option), option.pod.pod.node_name].append(option)
@@ -245,11 +243,11 @@ class RemovePlan:
         return (1, *self._costs.of(self._class_of(option), slot))
 
     def _broken(self, classes: set[PodClass]) -> Steps[list[Violation]]:
-        """Return the rules that are broken since pods of some classes were removed."""
+        """Return the rules broken by removing pods of these classes."""
         return (yield from self._rules.newly_broken(classes))
 
     def _blocked_by_bounds(self, pods: Sequence[_Option]) -> Blocked | None:
-        """Return why the bounds of the plan keep some pods from leaving together, or None."""
+        """Return why the plan's bounds keep these pods from leaving together, or None."""
         bounds = self._intent.bounds
         placed = [option.pod.pod for option in pods if option.pod.pod.node_name is not None]
         if any(is_protected(pod, bounds.protect) for pod in placed):
@@ -269,10 +267,10 @@ class RemovePlan:
 
 
 def _are_few(options: int, count: int) -> bool:
-    """Return whether all choices of this many options can be compared.
+    """Return whether the choices of `count` from `options` are few enough to compare.
 
-    There are at least 2 to the power of the removed or of the remaining ones, whichever are fewer,
-    so that numbers with thousands of digits need not be computed.
+    The number of choices is at least 2 to the power of the removed or the remaining pods, whichever
+    are fewer; checking that first avoids numbers with thousands of digits.
     """
     if not 0 < count <= options or min(count, options - count) >= CHOICES_MAX.bit_length():
         return False

@@ -1,4 +1,4 @@
-"""The goal that one pod fits: its node, or the repairs that would let it fit."""
+"""The fit goal: one pod's node, or the repairs that would make the pod fit."""
 
 from collections.abc import Sequence
 
@@ -28,21 +28,21 @@ class FitPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether the pod gets a node, or has one."""
+        """Whether the pod gets a node or already has one."""
         return self._placing.complete
 
     @property
     def steps(self) -> list[PlanStep]:
-        """The placement of the pod, if it gets a node."""
+        """The pod's placement, if it gets a node."""
         return self._placing.steps
 
     @property
     def unplaced(self) -> list[Unplaced]:
-        """The pod, if it gets none."""
+        """The pod, if it gets no node."""
         return self._placing.unplaced
 
     def fit(self, displaced: Sequence[DisplacedPod]) -> Steps[None]:
-        """Try to place the pod; if no node takes it, search for its repairs.
+        """Try to place the pod; if no node takes it, search for repairs.
 
         Raises:
             InvalidManifest, NotFound, PodDiffers, Forbidden: for the same reasons as placements.

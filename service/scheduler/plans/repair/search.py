@@ -1,18 +1,17 @@
-"""Searches for the smallest changes after which an unschedulable pod fits.
+"""Searches for the smallest changes that make an unschedulable pod fit.
 
 First, all obstacles between the pod and nodes are computed, over all nodes at once (`obstacles`).
-Nodes with equal obstacles are alike, so few kinds of nodes remain, and each kind yields the sets of
-changes that remove its obstacles. Where placed pods are obstacles, the pods to evict are found as
-in preemption, but regardless of priority. A node may also be added that is like an existing one,
-but empty.
+Nodes with equal obstacles are equivalent, which leaves few kinds of nodes; each kind yields sets of
+changes that remove its obstacles. Where placed pods are obstacles, victims are found as in
+preemption, but regardless of priority. Another change is adding an empty copy of an existing node.
 
-This yields guesses only. Each is then tried: the changes are made, the pod is placed like any pod,
-and everything is undone. A guess becomes a repair if the pod fits then, but no longer without any
-one of the changes or evictions.
+These sets are only guesses. Each is tried: the changes are made, the pod is placed as usual, and
+everything is undone. A guess becomes a repair if the pod fits, but no longer fits without any one
+of the changes or evictions.
 
 A change may add obstacles: without its node affinity, a pod may have to be spread over more
-domains. So after a guess that seemed sufficient but is not, the obstacles are computed again, and
-more guesses follow.
+domains. So when a seemingly sufficient guess fails, the obstacles are computed again for further
+guesses.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -59,9 +58,9 @@ _KINDS_MAX = 300
 """How many kinds of nodes are examined, those with the fewest obstacles first."""
 _GUESSES_MAX = 5_000
 _LOOSE_MAX = 10
-"""Nodes that more rules about placed pods exclude are ignored where pods are to be evicted."""
+"""Eviction guesses ignore nodes that more rules about placed pods exclude."""
 _VICTIMS_MAX = 8
-"""Repairs that evict more pods are not reported: they would not be worth it."""
+"""Repairs that evict more pods are not reported, since they would not be worthwhile."""
 _ANY_PRIORITY = 2**31
 _ORDER = (
     "LowerRequest",
@@ -72,13 +71,13 @@ _ORDER = (
     "SetTaints",
     "AddNodes",
 )
-"""Of equally many changes, those of the pod come first, then those of nodes."""
+"""The preference among equally small repairs: changes of the pod, then of nodes."""
 _SHAPES_MAX = 20
 """How many shapes of new nodes are tried, the smallest first."""
 _ADDED_MAX = 3
-"""How many of them are reported."""
+"""How many added nodes are reported."""
 _LOOKS_MAX = 20
-"""How many insufficient guesses are continued with the obstacles that they add."""
+"""How many insufficient guesses are extended for the obstacles that they add."""
 _STEP_NODES = 200
 _SECONDS_OVER = "The time for the search was over."
 _TRIALS_OVER = "As many changes were tried out as one search may."
@@ -87,7 +86,7 @@ _KINDS_OVER = "The nodes differ in too many ways to look at all of them."
 
 
 class Guess:
-    """Changes that may be a repair, and the pods to evict with them."""
+    """Changes that may be a repair, with the pods to evict."""
 
     def __init__(
         self,
@@ -102,14 +101,14 @@ class Guess:
         self.victims = tuple(victims)
         self.keys = frozenset(by_key)
         self.seen = seen
-        """All obstacles when the last of these changes was chosen, or None."""
+        """All obstacles known when the last change was chosen, or None."""
 
     def __lt__(self, other: "Guess") -> bool:
         return self.rank < other.rank
 
     @property
     def size(self) -> int:
-        """The number of changes; each evicted pod counts as one."""
+        """The number of changes, counting each eviction as one."""
         return len(self.remedies) + len(self.victims)
 
     @property
@@ -124,7 +123,7 @@ class Guess:
         return self.size, len(self.victims), kinds, [remedy.key for remedy in self.remedies]
 
     def subsets(self) -> Iterator["Guess"]:
-        """Yield the guesses without some of the changes, or without one of the evictions."""
+        """Yield the guesses that lack some of the changes or one of the evictions."""
         for size in range(len(self.remedies)):
             for subset in combinations(self.remedies, size):
                 yield Guess(subset, self.victims)
@@ -143,7 +142,7 @@ class Look(NamedTuple):
     kinds: Sequence[NodeKind]
 
     def guess(self, remedies: Iterable[Remedy]) -> Guess:
-        """Return a guess of these changes and the given ones."""
+        """Return a guess that adds the given changes."""
         return Guess((*self.after.remedies, *remedies), seen=self.obstacles)
 
 
@@ -176,11 +175,11 @@ class RepairResult(NamedTuple):
 
 
 def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[RepairsAnswer]:
-    """Find the repairs of a stored pod, as if the pod were not there.
+    """Find the repairs of a stored pod, as if the pod were absent.
 
     Raises:
         NotFound: the pod does not exist.
-        Denied: its `schedulerName` is not a profile, so no change makes it fit.
+        Denied: its `schedulerName` names no profile, so no change makes it fit.
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
@@ -204,7 +203,7 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
 def repairs_of(
     context: DecisionContext, manifest: PodManifest, bounds: RepairBounds
 ) -> Steps[RepairResult]:
-    """Find the repairs of a pod with a known scheduler, stored or not, as if it were not there."""
+    """Find the repairs of a pod with a known scheduler, as if the pod were absent."""
     held_back = _held_back(context, manifest)
     if held_back is not None:
         return RepairResult(fits=False, message=held_back, repairs=[], unfinished=None)
@@ -219,7 +218,7 @@ def repairs_of(
 
 
 def _held_back(context: DecisionContext, manifest: PodManifest) -> str | None:
-    """Return why a waiting pod would not be placed whatever nodes it fits on, or None."""
+    """Return why a waiting pod would not be placed even on a fitting node, or None."""
     if manifest.pod.node_name is not None:
         return None
     message = held_back_by(context, Candidate(manifest, manifest))
@@ -237,7 +236,7 @@ class _Search:
         self._stored: ObjectName = (pod.namespace, pod.name)
         self._pod = replace(pod, node_name=None, nominated_node_name=None)
         self._known: dict[tuple[frozenset[Key], frozenset[ObjectName]], bool] = {}
-        """Whether the pod fits after changes that were tried."""
+        """Whether the pod fits after each set of changes that was tried."""
         self._guessed: set[tuple[frozenset[Key], frozenset[ObjectName]]] = set()
         self._looks_left = _LOOKS_MAX
         self._trials_left = context.limits.repair_trials_max
@@ -265,13 +264,13 @@ class _Search:
         return found_repairs
 
     def _may_be_continued(self, guess: Guess) -> bool:
-        """Return whether the pod does not fit after a guess, and more changes are allowed."""
+        """Return whether the pod does not fit after a guess and more changes are allowed."""
         if guess.victims or any(remedy.added is not None for remedy in guess.remedies):
             return False
         return guess.size < self._bounds.changes_max and not self._fits_after(guess)
 
     def _continued(self, guess: Guess) -> Steps[list[Guess]]:
-        """Return the guess extended by changes that remove the obstacles it adds."""
+        """Return the guess extended by changes that remove the obstacles it added."""
         if self._looks_left == 0:
             self.unfinished = _LOOKS_OVER
             return []
@@ -326,7 +325,7 @@ class _Search:
             return [guess for guess in guesses.values() if not self._has_smaller(guess, look)]
 
     def _has_smaller(self, guess: Guess, look: Look) -> bool:
-        """Return whether fewer of the changes seem sufficient, so that it is not worth a trial yet."""
+        """Return whether a subset of the changes seems sufficient, which postpones this guess."""
         more = [remedy for remedy in guess.remedies if remedy.key not in look.after.keys]
         return any(
             look.obstacles.may_suffice(subset, look.kinds)
@@ -365,7 +364,7 @@ class _Search:
     # Pods in the way
 
     def _with_victims(self, look: Look) -> Steps[list[Guess]]:
-        """Return guesses that evict pods, after as few other changes as possible."""
+        """Return guesses that evict pods after as few other changes as possible."""
         guesses: list[Guess] = []
         for base in self._before_victims(look)[: self._context.limits.repair_removals_max]:
             if self._is_over():
@@ -397,8 +396,8 @@ class _Search:
     def _victims_after(self, base: Guess) -> Steps[Guess | None]:
         """Return the guess that evicts the fewest pods after some changes, or None.
 
-        Nodes are tried in the order of their least number of evictions, until no other can be
-        better.
+        Nodes are tried in the order of their minimum number of evictions, until no other node can
+        be better.
         """
         best: tuple[Pod, ...] | None = None
         for fewest, slot in self._promising(base):
@@ -417,13 +416,13 @@ class _Search:
         return None if best is None else Guess(base.remedies, best)
 
     def _promising(self, base: Guess) -> list[PromisingNode]:
-        """Return the nodes that need few evictions, each with their least number."""
+        """Return the nodes that need few evictions, with the minimum number for each."""
         most, victims_max = self._context.limits.repair_nodes_max, self._bounds.victims_max
         with self._after(base) as pod:
             return promising_nodes(self._cluster, pod, victims_max, most)
 
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
-        """Return the pods to evict so that a node takes the pod after some changes; none if impossible."""
+        """Return the pods to evict for a node to take the pod; none if impossible."""
         bounds = self._bounds
         stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
@@ -445,7 +444,7 @@ class _Search:
 
     @contextmanager
     def _after(self, guess: Guess) -> Iterator[Pod]:
-        """Make the changes without the pod, yield the changed pod, and undo everything at the end."""
+        """Apply the changes without the pod, yield the changed pod, and undo everything."""
         mark = self._cluster.mark()
         try:
             if self._cluster.pod(*self._stored) is not None:
@@ -458,7 +457,7 @@ class _Search:
             self._cluster.undo(mark)
 
     def _changed(self, guess: Guess) -> Pod:
-        """Make the changes of nodes, and return the pod with its own changes."""
+        """Apply the node changes, and return the pod with its own changes."""
         spec = self._pod.spec
         for remedy in guess.remedies:
             if remedy.of_pod is not None:
@@ -472,7 +471,7 @@ class _Search:
         return self._pod if spec is self._pod.spec else replace(self._pod, spec=spec)
 
     def tried(self, guess: Guess, *, with_reasons: bool = True) -> Placement | Refusal:
-        """Return the pod's placement after changes, or its refusal; everything is undone."""
+        """Return the pod's placement or refusal after changes, and undo everything."""
         self._trials_left -= 1
         with self._after(guess) as pod:
             placement = place(self._cluster, pod, with_reasons=with_reasons)
@@ -487,7 +486,7 @@ class _Search:
         return known
 
     def _proved(self, guess: Guess) -> Steps[Repair | None]:
-        """Return a guess as a repair if the pod fits after it, and not after less."""
+        """Return a guess as a repair if the pod fits with it, but not with less."""
         placed = self.tried(guess, with_reasons=False)
         yield
         if not isinstance(placed, Placement):
@@ -504,7 +503,7 @@ class _Search:
         )
 
     def _moves(self, guess: Guess, node_name: str) -> list[RepairMove]:
-        """Place the evicted pods, one after the other, after the pod; undo everything."""
+        """Place the evicted pods one by one after the pod, and undo everything."""
         self._trials_left -= len(guess.victims)
         with self._after(guess) as pod:
             self._cluster.put_pod(replace(pod, node_name=node_name))
@@ -529,7 +528,7 @@ class _Search:
             yield RemovePods(namespace=namespace, names=tuple(name for _, name in group))
 
     def _why(self, guess: Guess) -> str:
-        """Return the message that says how many nodes only these obstacles exclude."""
+        """Return a message with the number of nodes that only these obstacles exclude."""
         if guess.victims:
             count = len(guess.victims)
             pods = "a pod is" if count == 1 else f"{count} pods are"

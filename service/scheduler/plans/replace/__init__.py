@@ -1,1 +1,1 @@
-"""Rollouts: pods of a new template replace those of the last one, wave by wave."""
+"""Rollouts: pods of a new template replace those of the old one, wave by wave."""

@@ -1,6 +1,6 @@
 """The plan of a rollout, wave by wave.
 
-It assumes that the new pods of a wave are ready, and the old ones deleted, before the next wave
+The plan assumes that a wave's new pods are ready, and its old pods deleted, before the next wave
 begins.
 """
 
@@ -35,7 +35,7 @@ _TOO_MANY = Blocked("MaxSurge", "Too many pods would be there with it.")
 
 
 class ReplacePlan:
-    """Replaces pods on a fork, and collects the steps, and the pods that get no node or have to stay."""
+    """Replaces pods on a fork, and collects the steps and the pods that fail."""
 
     def __init__(self, fork: Fork, intent: MakePlan, goal: Replace) -> None:
         self._fork = fork
@@ -48,15 +48,14 @@ class ReplacePlan:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
         self.complete = False
-        """Whether all new pods are placed, and no old one is left."""
+        """Whether all new pods are placed and no old pod is left."""
 
     def replace(self) -> Steps[None]:
         """Take waves until the rollout is complete or cannot continue.
 
         Raises:
             Forbidden: the caller may not place pods in the namespace.
-            InvalidManifest: there are more pods than one plan may have, or a different pod has the
-                name of a new one.
+            InvalidManifest: there are too many pods, or a different pod has a new pod's name.
         """
         goal = self._goal
         rollout = yield from observe(self._fork.context, goal)
@@ -95,7 +94,7 @@ class ReplacePlan:
             raise field_error("template.metadata.name", message, self._goal.template.name)
 
     def _taken(self, rollout: Rollout, wave: int) -> Steps[Rollout]:
-        """Take one wave, and return the pods after it; those that go are leaving."""
+        """Take one wave, and return the pods after it, with the evicted ones as leaving."""
         protect = self._intent.bounds.protect
         selection = OldPodSelection(self._fork, self._goal, self._readiness, protect)
         leaving, self._blocked = yield from selection.choose(rollout, self._evictions_left)
@@ -120,7 +119,7 @@ class ReplacePlan:
 
     @property
     def _evictions_left(self) -> int:
-        """How many pods the next wave may evict."""
+        """Return how many pods the next wave may evict."""
         most = self._intent.bounds.evictions_max
         if most is None:
             return self._most
@@ -133,7 +132,7 @@ class ReplacePlan:
         return rollout._replace(leaving=[])
 
     def _report_unplaced(self, rollout: Rollout) -> None:
-        """Report which new pods are missing and which old ones are left, with reasons."""
+        """Report which new pods are missing and which old pods remain, with reasons."""
         explaining = Explainer(self._fork, self._intent.explain)
         missing = new_pods(rollout._replace(old=[]), self._goal, 0, self._goal.replicas)
         why = {pod.name: reason for pod, reason in self._refused}

@@ -1,9 +1,8 @@
-"""Rollouts: which pods are old and new, and what a wave may do, on the current state.
+"""Rollouts: which pods are old and new, and what a wave may do on the current state.
 
-Both dry-run plans and stored plans take their waves from here. First the pods to leave are chosen,
-by disruption budgets, by the number of pods that have to be available, and by the required rules of
-all others; then new pods are placed while the bounds allow more. Pods that were evicted keep their
-room until they are gone.
+Dry-run plans and stored plans share this logic. First, the leaving pods are chosen by disruption
+budgets, the required number of available pods, and the required rules of other pods; then new pods
+are placed within the bounds. Evicted pods keep their room until they are gone.
 """
 
 from collections import Counter
@@ -46,17 +45,17 @@ class Rollout(NamedTuple):
     old: Sequence[PodManifest]
     """The pods still to be evicted, in the order in which they leave."""
     leaving: Sequence[PodManifest]
-    """The pods that were evicted or have lost their node, but still exist."""
+    """The pods that were evicted or lost their node, but still exist."""
     new: Sequence[PodManifest]
-    """The pods of the template that stay, by name."""
+    """The template's pods that stay, by name."""
     taken: frozenset[str]
-    """All pod names that a new pod might get but that are taken."""
+    """The pod names that are unavailable to new pods."""
     differing: PodManifest | None = None
-    """A different pod that has the name of a new one, or None."""
+    """A different pod with the name of a new pod, or None."""
 
 
 class PodReadiness:
-    """Which pods are available: those reported as ready, and those assumed to be."""
+    """Tracks which pods are available: those reported as ready, and those assumed to be."""
 
     def __init__(self) -> None:
         self._assumed: set[ObjectName] = set()
@@ -75,7 +74,7 @@ class PodReadiness:
 def observe(context: DecisionContext, goal: Replace) -> Steps[Rollout]:
     """Find the pods of a rollout.
 
-    Old pods leave as a ReplicaSet's would: those without a node or not ready first, then by
+    Old pods leave as in a ReplicaSet: those without a node or not ready first, then by
     `removal_order_of`. Finished pods are ignored.
     """
     old, leaving, new = list[PodManifest](), list[PodManifest](), list[PodManifest]()
@@ -129,11 +128,11 @@ class OldPodSelection:
         """The pods whose own topology spread constraints are ignored."""
 
     def choose(self, rollout: Rollout, most: int) -> Steps[Departure]:
-        """Return the pods that leave, at most `most`, and why the others stay.
+        """Return up to `most` pods that leave, and why the others stay.
 
-        If the rollout would end here because a constraint counts old and new pods together, and
-        evicting old ones would leave the new ones too unevenly spread, they are evicted all the
-        same: such constraints only bind placement.
+        If a spread constraint counts old and new pods together and would block the rollout, because
+        the new pods would be too unevenly spread, old pods are evicted anyway: such constraints
+        only bind placement.
         """
         chosen = self._allowed(rollout, most)
         start = self._fork.try_out()
@@ -148,7 +147,7 @@ class OldPodSelection:
         return Departure(chosen, self._stay_reasons)
 
     def _allowed(self, rollout: Rollout, most: int) -> list[PodManifest]:
-        """Return the pods that leave if rules of other pods are ignored."""
+        """Return the pods that leave when other pods' rules are ignored."""
         spare = _Spare(self._goal, rollout, self._readiness, most)
         chosen: list[PodManifest] = []
         for pod in rollout.old:
@@ -160,7 +159,7 @@ class OldPodSelection:
         return chosen
 
     def _one_by_one(self, rollout: Rollout, most: int) -> Steps[list[PodManifest]]:
-        """Return the pods that leave if none leaves that another pod needs."""
+        """Return the pods that leave when none may leave that another pod needs."""
         self._stay_reasons.clear()
         self._allowances.give_back()
         spare = _Spare(self._goal, rollout, self._readiness, most)
@@ -188,7 +187,7 @@ class OldPodSelection:
         return True
 
     def _blocked(self, pod: PodManifest) -> bool:
-        """Return whether a bound or a budget keeps a pod, after recording it."""
+        """Return whether a bound or a budget keeps a pod, after recording the reason."""
         if pod.pod.node_name is None:
             return False
         if is_protected(pod.pod, self._protect):
@@ -204,7 +203,7 @@ class OldPodSelection:
             self._allowances.take([pod.pod])
 
     def _broken_without(self, pods: Sequence[PodManifest]) -> Steps[list[Violation]]:
-        """Remove pods, and return the rules that this breaks, or may break."""
+        """Remove pods, and return the rules that their removal breaks or may break."""
         placed = [pod for pod in pods if pod.pod.node_name is not None]
         if not placed:
             return []
@@ -221,10 +220,10 @@ class OldPodSelection:
 
 
 class _Spare:
-    """How many old pods may still leave in a wave.
+    """Counts how many old pods may still leave in a wave.
 
-    As in Kubernetes' deployment controller, pods that are not ready may leave although none is
-    missing then, but never so many that too few would exist once the new ones are ready.
+    As in Kubernetes' deployment controller, unready pods may leave beyond the number of available
+    ones to spare, as long as enough pods will exist once the new ones are ready.
     """
 
     def __init__(self, goal: Replace, rollout: Rollout, readiness: PodReadiness, most: int) -> None:
@@ -237,7 +236,7 @@ class _Spare:
 
     @property
     def has_none(self) -> bool:
-        """Whether no more pods may leave."""
+        """Return whether no more pods may leave."""
         return self._pods <= 0
 
     def is_enough_for(self, pod: PodManifest) -> bool:
@@ -251,7 +250,7 @@ class _Spare:
 
 
 def new_pods(rollout: Rollout, goal: Replace, leaving_count: int, most: int) -> list[PodManifest]:
-    """Return the new pods, at most `most`, that may be created now that `leaving_count` pods leave."""
+    """Return up to `most` new pods to create now that `leaving_count` pods leave."""
     there = len(rollout.old) - leaving_count + len(rollout.new)
     room = min(goal.bounds.pods_max - there, goal.replicas - len(rollout.new), most)
     names = _free_names(goal.template.name, rollout.taken)
@@ -261,9 +260,9 @@ def new_pods(rollout: Rollout, goal: Replace, leaving_count: int, most: int) -> 
 def place_new(
     context: DecisionContext, intent: PlacePods, pods: Sequence[PodManifest]
 ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
-    """Place new pods; return those that were placed, and the others with reasons.
+    """Place new pods; return the placed ones, and the others with reasons.
 
-    They are all alike, so none is tried after the first refusal. Members of a group are placed
+    The pods are identical, so none is tried after the first refusal. Members of a group are placed
     together.
     """
     placed: list[PodManifest] = []
@@ -288,7 +287,7 @@ def place_new(
 
 
 class _Same:
-    """Returns whether a stored pod is of the template, apart from additional labels."""
+    """Tests whether a stored pod matches the template, apart from additional labels."""
 
     def __init__(self, context: DecisionContext, goal: Replace) -> None:
         self._context = context

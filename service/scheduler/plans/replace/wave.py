@@ -1,8 +1,7 @@
-"""The next wave of a rollout that is carried out.
+"""The next wave of a rollout in progress.
 
 A wave begins when all new pods of the earlier waves are reported as ready, so the state alone shows
-which wave comes next, and none is taken twice. Pods that were lost meanwhile are missing like those
-not yet created.
+which wave is next, and none is taken twice. Lost pods count as not yet created.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,14 +35,14 @@ _PLACING = PlacePods()
 _READINESS = PodReadiness()
 
 Waiting = tuple[PodManifest, Blocked]
-"""A pod that cannot leave or be placed now, and why."""
+"""A pod that currently cannot leave or be placed, and why."""
 
 
 class Wave(NamedTuple):
     """The result of a look at a rollout."""
 
     rollout: Rollout
-    """The pods as they were before."""
+    """The pods before the wave."""
     evicted: Sequence[PodManifest] = ()
     """The old pods that were evicted."""
     placed: Sequence[PodManifest] = ()
@@ -60,14 +59,14 @@ class WaveLimits(NamedTuple):
     """The limits on one wave."""
 
     most: int
-    """How many pods it evicts, and how many it places, at most."""
+    """The maximum number of evictions, and of placements, in the wave."""
     evictions_left: int | None = None
-    """How many pods may still be evicted for the plan, or None for any number."""
+    """How many more pods may be evicted for the plan, or None for any number."""
     protect: ProtectedPods | None = None
 
     @property
     def evictions(self) -> int:
-        """How many pods the wave evicts at most."""
+        """The maximum number of pods that the wave evicts."""
         return self.most if self.evictions_left is None else min(self.most, self.evictions_left)
 
 
@@ -77,7 +76,7 @@ def take_wave(
     evict: Callable[[PodManifest], None],
     limits: WaveLimits,
 ) -> Steps[Wave]:
-    """Take the next wave if it is due: evict old pods, and place new ones."""
+    """Take the next wave if due: evict old pods, and place new ones."""
     rollout = yield from observe(context, goal)
     if rollout.differing is not None:
         return Wave(rollout, waiting=[(rollout.differing, _DIFFERS)])
@@ -119,12 +118,12 @@ def progress_after(wave: Wave, status: PlanProgress, at: str, *, resumed: bool) 
 
 
 def is_done(status: PlanProgress, goal: Replace) -> bool:
-    """Return whether all new pods are ready, and no old one is left."""
+    """Return whether all new pods are ready and no old pod is left."""
     there = status.updated >= goal.replicas and status.ready == status.updated
     return there and not status.leaving and not status.waiting
 
 
 def deadline_of(status: PlanProgress, goal: KeptGoal) -> datetime:
-    """Return when the plan has gone without progress for too long."""
+    """Return when the plan will have gone too long without progress."""
     seconds = goal.progress_deadline_seconds or DEADLINE_SECONDS
     return parse_time(status.progressed_at) + timedelta(seconds=seconds)

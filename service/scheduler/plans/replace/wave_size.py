@@ -1,8 +1,8 @@
-"""How many new pods a wave of a rollout creates: within its bounds, the limits, and whole groups.
+"""How many new pods a rollout's wave creates, given its bounds, limits, and whole groups.
 
-Members of a group get nodes only with enough others. So a wave creates as many as the group needs,
-even beyond the limit of one wave; and if the bounds of the rollout never leave room for that many,
-no pod leaves for it either.
+Group members get nodes only if there are enough of them. So a wave creates as many pods as the
+group needs, even beyond the limit of one wave. If the rollout's bounds never allow that many, no
+pod leaves, either.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from service.scheduler.replica.pod_groups import group_of
 
 
 class NewPodsOfWave(NamedTuple):
-    """The new pods of a wave, as they are sent, and the first that the limits keep away."""
+    """A wave's new pods, as they are sent, and the first one held back by limits."""
 
     pods: Sequence[PodManifest]
     held: Sequence[tuple[PodManifest, Blocked]] = ()
@@ -27,7 +27,7 @@ class NewPodsOfWave(NamedTuple):
 def new_pods_of_wave(
     context: DecisionContext, rollout: Rollout, goal: Replace, leaving_count: int, most: int
 ) -> NewPodsOfWave:
-    """Return about `most` new pods for `leaving_count` ones that leave, in whole groups."""
+    """Return about `most` new pods for `leaving_count` leaving ones, in whole groups."""
     needed = _members_needed(context, goal)
     pods = new_pods(rollout, goal, leaving_count, max(most, needed))
     room = max(context.limits.objects_max - context.replica.object_count, 0)
@@ -44,7 +44,7 @@ def new_pods_of_wave(
 def group_too_large(
     context: DecisionContext, rollout: Rollout, goal: Replace
 ) -> tuple[PodManifest, Blocked] | None:
-    """Return a new pod that never gets a node, as too few others may come at once, or None."""
+    """Return a new pod whose group can never be large enough at once, with the reason, or None."""
     needed = _members_needed(context, goal)
     new = len(rollout.new)
     room = goal.bounds.pods_max - max(goal.bounds.available_min, new)
@@ -62,7 +62,7 @@ def group_too_large(
 
 
 def _members_needed(context: DecisionContext, goal: Replace) -> int:
-    """Return how many new pods have to be created at once for their group to get nodes."""
+    """Return how many new pods must be created at once for their group to get nodes."""
     group = group_of(goal.template)
     if group is None:
         return 0

@@ -1,4 +1,4 @@
-"""How much a quota charges for one pod, in the cluster's present state."""
+"""How much a quota charges for a pod, in the cluster's current state."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from service.model.pods.pod import Pod, PodSpec
 from service.model.policies.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
 
 CHARGES_MAX = 4_096
-"""How many charges of pod specs are cached; beyond that, all are dropped and recomputed."""
+"""How many charges of pod specs are cached before all are dropped and recomputed."""
 
 Nanos = dict[str, int]
-"""The amount of each resource in nanos; the resources have the names that quotas use."""
+"""The amount of each resource in nanos, by the resource names that quotas use."""
 
 
 class Charges:
@@ -24,14 +24,14 @@ class Charges:
         self._costs: OpportunityCosts | None = None
 
     def forget_costs(self) -> None:
-        """Drop the opportunity costs, as the nodes or the configuration have changed."""
+        """Drop the opportunity costs, because nodes or the configuration have changed."""
         self._costs = None
 
     def charge(self, pod: Pod) -> PodCharge:
-        """Return what a pod costs by its manifest alone, and what scopes read of it."""
+        """Return a pod's cost by its manifest alone, and the fields that scopes read."""
         if pod.resize is not None:
             return pod_charge(pod.spec, pod.resize)
-        # Specs are found by id; while the spec is cached here, no other object gets its id.
+        # Specs are found by id; while a spec is cached here, no other object gets its id.
         cached = self._known.get(id(pod.spec))
         if cached is None:
             if len(self._known) >= CHARGES_MAX:
@@ -40,14 +40,14 @@ class Charges:
         return cached[1]
 
     def covers(self, quota: ResourceQuota, pod: Pod) -> bool:
-        """Return whether a pod is in all scopes of a quota."""
+        """Return whether a pod matches all scopes of a quota."""
         if not quota.scopes:
             return True
         charge, means_all = self.charge(pod), self._cluster.config.empty_namespaces_mean_all
         return all(charge.is_in(scope, empty_list_means_all=means_all) for scope in quota.scopes)
 
     def amounts(self, quota: ResourceQuota, pod: Pod) -> Mapping[str, int]:
-        """Return all charges but opportunity cost; a finished pod is only counted."""
+        """Return all charges except opportunity cost; a finished pod only counts as an object."""
         if not self.covers(quota, pod):
             return {}
         return {COUNT_PODS: NANO} if pod.finished else self.charge(pod).amounts

@@ -1,9 +1,8 @@
 """The ledger of resource quotas: their usage, updated change by change.
 
-The creation or deletion of a pod adds or removes its charge, and undoing a change is the opposite
-change. So the sums follow the replica, tentative changes included. They are recomputed only if a
-quota or the configuration changed or, for opportunity cost, the nodes; and only when they are
-needed.
+Creating or deleting a pod adds or removes its charge, and undoing a change applies the opposite
+one, so the sums include tentative changes. Sums are recomputed lazily after changes of a quota or
+the configuration or, for opportunity cost, of nodes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,19 +17,19 @@ from service.scheduler.replica.stored_kinds import ConfigManifest, StoredManifes
 
 
 class Usage(NamedTuple):
-    """A quota with the usage of each resource that it limits."""
+    """A quota with the used amount of each resource that it limits."""
 
     quota: ResourceQuota
     used: Nanos
 
 
 class Account:
-    """One quota with its usage; a sum is None if it has to be computed first."""
+    """One quota with its usage; a sum is None until it is computed."""
 
     def __init__(self, quota: ResourceQuota) -> None:
         self.quota = quota
         self.used: Nanos | None = None
-        """The sums of all charges but opportunity cost."""
+        """The sums of all charges except opportunity cost."""
         self.opportunity: Nanos | None = None
 
     def charge(self, charges: Charges, pod: Pod, sign: int) -> None:
@@ -50,7 +49,7 @@ class Account:
 
 
 class _Residents:
-    """The pods of one namespace, and those among them that exclude all others."""
+    """The pods of one namespace, and the pods among them that exclude all others."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -58,7 +57,7 @@ class _Residents:
 
 
 class Ledger:
-    """The quotas of one cluster. The caller has to call `change` after each change of the cluster."""
+    """The quotas of one cluster. The caller must call `change` after each change of the cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.charges = Charges(cluster)
@@ -67,13 +66,12 @@ class Ledger:
         """The quotas by namespace and name; while there is none, changes of pods need not be
         reported."""
         self._residents: dict[str, _Residents] | None = None
-        """The pods by namespace; None until a sum has to be computed, and while there is no
-        quota."""
+        """The pods by namespace, or None while no sum is needed or no quota exists."""
 
     # Changes
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the creation (no `before`), change, or deletion (no `after`) of an object."""
+        """Process the creation (no `before`), change, or deletion (no `after`) of an object."""
         match after or before:
             case PodManifest():
                 self.move(_pod_of(before), _pod_of(after))
@@ -115,7 +113,7 @@ class Ledger:
             here.exclusive[pod.name] = after
 
     def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """Follow the creation, change, or deletion of a quota; its sums are computed when needed."""
+        """Process a quota's creation, change, or deletion; sums are computed when needed."""
         if isinstance(before, QuotaManifest):
             accounts = self.accounts[before.namespace]
             del accounts[before.name]
@@ -127,7 +125,7 @@ class Ledger:
             self._residents = None
 
     def _forget_all(self) -> None:
-        """Drop all sums, since another configuration may change what scopes and costs mean."""
+        """Drop all sums, since a new configuration may change scopes and costs."""
         self._residents = None
         self._forget_costs()
         for account in self._all():

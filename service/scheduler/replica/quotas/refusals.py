@@ -1,7 +1,7 @@
-"""Whether quotas have room for a pod; if not, the message is in Kubernetes' words.
+"""Checks whether quotas have room for a pod, with refusals in Kubernetes' wording.
 
-Source: `CheckRequest` of the ResourceQuota admission controller, v1.35. Only what a change adds is
-checked, so a pod can always become smaller.
+Source: `CheckRequest` of the ResourceQuota admission controller, v1.35. Only added amounts are
+checked, so a pod can always shrink.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
 
 
 class QuotaRequest:
-    """A pod that is to be created or changed, as quotas see it."""
+    """A pod to be created or changed, as quotas see it."""
 
     def __init__(
         self, ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None
@@ -58,7 +58,7 @@ class QuotaRequest:
         return same and not any(map(self.added, quotas))
 
     def unspecified(self, quota: ResourceQuota) -> str | None:
-        """Refuse containers that do not state how much they need of a resource that a quota limits."""
+        """Return the refusal if containers omit a resource that the quota limits, or None."""
         silent = self._charges.charge(self._after).silent
         missing = sorted(quota.hard.keys() & silent.keys())
         if not missing:
@@ -69,7 +69,7 @@ class QuotaRequest:
         return f"failed quota: {quota.name}: must specify {missing_by_resource}"
 
     def uncovered(self, limited: LimitedResource, covering: Sequence[ResourceQuota]) -> str | None:
-        """Refuse the use of a resource that is limited by configuration if no quota covers it."""
+        """Return the refusal if no quota covers a resource limited by configuration, or None."""
         scopes = [scope for scope in limited.match_scopes if self._is_in(scope)]
         if limited.match_scopes and not scopes:
             return None
@@ -83,7 +83,7 @@ class QuotaRequest:
         return f"insufficient quota to consume: {limited.resource}"
 
     def exceeded(self, quota: ResourceQuota) -> str | None:
-        """Refuse a pod that would exceed the quota."""
+        """Return the refusal if the pod would exceed the quota, or None."""
         added = self.added(quota)
         if not added:
             return None
@@ -100,7 +100,7 @@ class QuotaRequest:
         )
 
     def added(self, quota: ResourceQuota) -> Nanos:
-        """Return by how much the pod's charge grows, for each resource that the quota limits."""
+        """Return the growth of the pod's charge for each resource that the quota limits."""
         before = self._charged(quota, self._before) if self._before is not None else {}
         after = self._charged(quota, self._after)
         grown = {name: after.get(name, 0) - before.get(name, 0) for name in quota.hard}

@@ -1,4 +1,4 @@
-"""Cutting long work into batches, with a bar that shows how far it is."""
+"""Batches of long work, with a progress bar."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 LINES_PER_REQUEST = 1_000
 REFUSED = frozenset({"Invalid", "Denied", "Forbidden"})
-"""The results of lines that are not carried out."""
+"""The results of lines that were refused."""
 
 
 def in_batches(output: Output, label: str, items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in order, at most `size` at a time; the bar advances when a batch is done."""
+    """Yield the items in batches of at most `size`, advancing a progress bar after each."""
     with output.progress() as progress:
         task = progress.add_task(label, total=len(items))
         for start in range(0, len(items), size):
@@ -31,7 +31,7 @@ def in_batches(output: Output, label: str, items: Sequence[T], size: int) -> Ite
 def apply_lines(
     client: Client, output: Output, label: str, lines: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Send lines to `apply`, in several requests if they are many; `line` of a result counts all of them."""
+    """Send lines to `apply` in batches; results number all lines together."""
     path = client.path("apply")
     results: list[dict[str, Any]] = []
     for batch in in_batches(output, label, lines, LINES_PER_REQUEST):
@@ -42,7 +42,7 @@ def apply_lines(
 
 
 def apply_at_once(session: Session, expansion: Expansion, prune: str | None) -> dict[str, Any]:
-    """Apply all objects in one commit; `prune` names the kinds of which others go."""
+    """Apply all objects in one commit; `prune` names the kinds whose other objects are deleted."""
     body = {"apiVersion": "v1", "kind": "List", "items": expansion.objects}
     with told_by_manifest(expansion):
         answer: dict[str, Any] = session.client.post_once(

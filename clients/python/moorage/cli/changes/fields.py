@@ -1,4 +1,4 @@
-"""Changing single fields of stored objects beside other clients: labels, annotations, and taints."""
+"""Changes single fields of stored objects, safely with concurrent clients."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated
@@ -13,7 +13,7 @@ from moorage.cli.session.options import Session
 from moorage.cli.session.resources import Target, complete_kind, listed, read_targets
 
 ATTEMPTS = 5
-"""How often a change is tried while others change the same object at the same time."""
+"""How many times a change is tried while other clients change the same object."""
 
 
 Namespace = Annotated[
@@ -42,7 +42,7 @@ Words = Annotated[
 
 
 Change = Callable[[Item], object]
-"""Returns the merge patch for an object as it is stored.
+"""Returns the merge patch for a stored object.
 
 Raises:
     WrongUsage: the object does not allow the change.
@@ -71,10 +71,10 @@ def change_all(
 
 
 def _changed(session: Session, target: Target, change: Change) -> object:
-    """Read the object and patch what was read; again, if somebody changed it in between.
+    """Read an object and patch it, retrying if another client changed it in between.
 
     Raises:
-        Refused: as the server says, also if others were faster each time.
+        Refused: the server refused, or other clients were faster each time.
         WrongUsage: the object does not allow the change.
     """
     path = target.path(session.client)
@@ -90,12 +90,12 @@ def _changed(session: Session, target: Target, change: Change) -> object:
 
 
 def _is_late(error: BaseException) -> bool:
-    """Whether somebody else has changed the object since it was read."""
+    """Return whether another client changed the object since it was read."""
     return isinstance(error, Refused) and error.problem.get("code") == "PreconditionFailed"
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split words into what names objects, and the changes after it.
+    """Split words into those that name objects and the changes that follow.
 
     Raises:
         WrongUsage: no change is given.
@@ -110,10 +110,10 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def require_names(targets: Sequence[Target]) -> Sequence[Target]:
-    """Return the targets.
+    """Return the targets, after checking that each names an object.
 
     Raises:
-        WrongUsage: one of them is a list.
+        WrongUsage: a target is a list.
     """
     if any(target.name is None for target in targets):
         raise WrongUsage("Name the objects, or give a selector where there is one.")
@@ -127,7 +127,7 @@ def _matching(session: Session, target: Target, selector: str) -> Iterator[Targe
 
 
 def metadata_change(field: str, words: Sequence[str], *, overwrite: bool) -> Change:
-    """Return the change of labels or annotations that words ask for: `KEY=VALUE` or `KEY-`.
+    """Return the change of labels or annotations given by words (`KEY=VALUE` or `KEY-`).
 
     Raises:
         WrongUsage: a word is neither.

@@ -1,4 +1,4 @@
-"""Grants of principals and groups: reading them, and changing them beside other clients."""
+"""Reads grants of principals and groups, and changes them safely beside other clients."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -48,24 +48,24 @@ Group = Annotated[
 
 
 def collection_of(*, group: bool) -> str:
-    """Return the collection in which principals or groups are."""
+    """Return the API collection of principals or of groups."""
     return "groups" if group else "principals"
 
 
 def path_of(collection: str, name: str) -> str:
-    """Make the path of a principal or a group; a slash in the name is escaped."""
+    """Return the path of a principal or group, with slashes in the name escaped."""
     escaped = name.replace("~", "~0").replace("/", "~1")
     return f"/v1/{collection}/{quote(escaped, safe='')}"
 
 
 def grant_of(role: Role, cluster: str | None, namespace: str | None) -> dict[str, str]:
-    """Return a grant as the API has it."""
+    """Return a grant in the API's format."""
     where = {"cluster": cluster, "namespace": namespace}
     return {"role": role.value, **{key: value for key, value in where.items() if value}}
 
 
 def grant_role(session: Session, collection: str, name: str, grant: dict[str, str]) -> None:
-    """Add a grant to those of a principal or a group, unless it has it."""
+    """Add a grant to a principal or group, unless it already has the grant."""
 
     def with_it(known: Grants | None) -> Grants:
         return known if known and grant in known else [*(known or []), grant]
@@ -74,9 +74,9 @@ def grant_role(session: Session, collection: str, name: str, grant: dict[str, st
 
 
 def change_grants(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:
-    """Change the grants at `path`; `change` gets the present ones, None for a new principal.
+    """Change the grants at `path`; `change` receives the current ones, or None for a new principal.
 
-    If another client changes them at the same time, `change` is called again with the new ones.
+    If another client changes the grants concurrently, `change` is called again with the new ones.
     """
     for attempt in range(1, ATTEMPTS_MAX + 1):
         known, precondition = _known(session, path)

@@ -12,6 +12,6 @@ Nodes = Annotated[list[str], typer.Argument(metavar="NODE…", help="The names o
 def act_on_node(
     session: Session, node: str, action: str, options: dict[str, Any] | None = None
 ) -> Any:
-    """Act on a node once; return the server's answer."""
+    """Perform an action on a node, exactly once, and return the server's answer."""
     path = session.client.path("nodes", node, action)
     return session.client.post_once(path, options or {})

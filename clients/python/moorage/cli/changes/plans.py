@@ -1,4 +1,4 @@
-"""Storing a plan that the server carries out, in place of one of its name that has ended."""
+"""Stores plans that the server carries out, replacing ended plans of the same name."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ Plan = dict[str, Any]
 
 
 def keep_plan(session: Session, name: str, spec: Plan, before: Plan | None) -> Plan:
-    """Store a plan; one of this name that has ended makes room, one that is paused stays so.
+    """Store a plan, replacing an ended plan of this name; a paused plan stays paused.
 
-    `before` is the plan of this name that has not ended; None: there is none.
+    `before` is the unfinished plan of this name, or None.
     """
     path = session.client.path("plans", name)
     if before is None:
@@ -30,7 +30,7 @@ def keep_plan(session: Session, name: str, spec: Plan, before: Plan | None) -> P
 
 
 def has_ended(plan: Plan) -> bool:
-    """Whether the server does nothing for a plan any more."""
+    """Return whether the server no longer works on a plan."""
     return bool((plan.get("status") or {}).get("endedAt"))
 
 

@@ -1,1 +1,1 @@
-"""What commands are given: manifests, durations, selectors, and settings."""
+"""Parses the input of commands: manifests, durations, selectors, and settings."""

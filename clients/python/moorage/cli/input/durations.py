@@ -13,7 +13,7 @@ def read_seconds(option: str, text: str) -> int:
     """Return a duration in seconds.
 
     Raises:
-        WrongUsage: it is none; the message names the option.
+        WrongUsage: the text is no duration; the message names the option.
     """
     if (match := _DURATION.fullmatch(text)) is None:
         raise WrongUsage(f"{option}: {text} is no number and unit such as 30s, 12h, 90d.")

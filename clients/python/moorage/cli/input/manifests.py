@@ -1,4 +1,4 @@
-"""What `apply` and `place` read: objects in files, with pods in the places of workloads."""
+"""Reads objects from files for `apply` and `place`, expanding workloads into pods."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from moorage.cli.input.workloads import Expansion, Object, expand, workload_kind
 from moorage.cli.session.options import Session
 
 BELONGING = ("NodeName", "NodeAffinity", "TaintToleration")
-"""The filters by which Kubernetes decides on which nodes a daemon belongs, whether it fits or not.
+"""The filters that determine on which nodes Kubernetes runs a daemon, whether it fits or not.
 
 Source: `predicates` in pkg/controller/daemon/daemon_controller.go, v1.35.
 """
@@ -37,9 +37,9 @@ KINDS_WITHOUT_EFFECT: Mapping[str, Container[str]] = {
     "networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
 }
-"""Kinds of Kubernetes v1.35 that its scheduler does not read, by API group."""
+"""Kinds of Kubernetes v1.35 that its scheduler ignores, by API group."""
 LEFT_OUT_SHOWN = 5
-"""A note names at most so many of the objects that are left out."""
+"""How many skipped objects a note lists at most."""
 
 
 def read_manifests(
@@ -92,7 +92,7 @@ def _told(item: Object) -> str:
 
 @contextmanager
 def told_by_manifest(expansion: Expansion) -> Iterator[None]:
-    """Let refusals name the fields of the manifests, not those of what was made of them."""
+    """Make refusals name the manifests' fields instead of those of the expanded objects."""
     try:
         yield
     except Refused as error:
@@ -100,7 +100,7 @@ def told_by_manifest(expansion: Expansion) -> Iterator[None]:
 
 
 def nodes_for_daemon(session: Session, pod: Object) -> list[str]:
-    """Ask the server on which nodes a daemon belongs: those that only lack room count, too."""
+    """Return the nodes on which a daemon belongs, including those that only lack room."""
     request = {"pods": [pod], "dryRun": True, "explain": "Full"}
     [result] = session.client.post(session.client.path("placements"), request)["results"]
     explanation: Mapping[str, Any] | None = result.get("explanation")

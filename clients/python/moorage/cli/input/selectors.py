@@ -1,4 +1,4 @@
-"""Label selectors as people write them for goals of plans: `app=web,tier=front`."""
+"""Label selectors in the notation of plan goals: `app=web,tier=front`."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from moorage.cli.exceptions import WrongUsage
 
 
 def label_selector(text: str, option: str) -> dict[str, Any]:
-    """Return the selector of the labels that an option names.
+    """Return the selector for the labels given by an option.
 
     Raises:
-        WrongUsage: it is something else than pairs of keys and values.
+        WrongUsage: the text is not a list of `key=value` pairs.
     """
     labels = {}
     for part in text.split(","):

@@ -1,4 +1,4 @@
-"""Settings of clusters on the command line: `name=value`, the value as YAML."""
+"""Cluster settings on the command line: `name=value`, with the value in YAML."""
 
 import yaml
 
@@ -6,10 +6,10 @@ from moorage.cli.exceptions import WrongUsage
 
 
 def read_setting(text: str) -> tuple[str, object]:
-    """Return the name of a setting and its value.
+    """Return the name and value of a setting.
 
     Raises:
-        WrongUsage: it is not `name=value`, or the value is not YAML.
+        WrongUsage: the text is not `name=value`, or the value is not YAML.
     """
     name, equals, value = text.partition("=")
     if not equals:

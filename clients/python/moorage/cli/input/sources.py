@@ -1,7 +1,6 @@
-"""Manifests from files, folders and standard input: YAML, JSON, or JSON Lines, gzipped or not.
+"""Reads manifests from files, folders, and standard input: YAML, JSON, or JSON Lines, or gzipped.
 
-Objects are plain JSON values, in the order in which they are written; the items of a `List` are
-taken in its place.
+Objects are plain JSON values in file order, with each `List` replaced by its items.
 """
 
 import gzip
@@ -24,7 +23,7 @@ _NO_TEXT = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Loads YAML as if it were JSON: dates and all keys stay the text that was written."""
+    """Loads YAML as if it were JSON: dates and keys stay text, as written."""
 
     @override
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -51,7 +50,7 @@ def read_objects(sources: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def read_document(source: str) -> dict[str, Any]:
-    """Read the one object that a file holds, as it is (a `List` stays a `List`).
+    """Read the single object in a file as it is; a `List` stays a `List`.
 
     Raises:
         WrongUsage: the file cannot be read, is neither YAML nor JSON, or does not hold exactly one
@@ -64,19 +63,19 @@ def read_document(source: str) -> dict[str, Any]:
 
 
 def read_value(source: str) -> object:
-    """Read the one value that a file or standard input holds, in JSON or YAML.
+    """Read the single JSON or YAML value in a file or on standard input.
 
     Raises:
-        WrongUsage: the file cannot be read, or is neither.
+        WrongUsage: the file cannot be read, or is neither JSON nor YAML.
     """
     return parse_value(source, _read(source))
 
 
 def parse_value(named: str, text: bytes) -> object:
-    """Return the value that a text in JSON or YAML stands for.
+    """Parse text as a single JSON or YAML value.
 
     Raises:
-        WrongUsage: it is neither, or not one; the message begins with what the text is named.
+        WrongUsage: the text is not a single JSON or YAML value; the message begins with `named`.
     """
     values = list(_documents(named, text))
     if len(values) != 1:
@@ -127,7 +126,7 @@ def _documents(source: str, content: bytes) -> Iterator[object]:
 
 
 def _guessed(content: bytes) -> list[object]:
-    """Decode JSON, JSON Lines or YAML, whichever the content turns out to be."""
+    """Decode content as JSON, JSON Lines, or YAML, whichever it is."""
     if not content.lstrip().startswith(b"{"):
         return _yaml_documents(content)
     try:

@@ -1,9 +1,8 @@
-"""Makes pods of what describes pods: Deployments, StatefulSets, DaemonSets, Jobs, CronJobs and others.
+"""Expands workloads into pods: Deployments, StatefulSets, DaemonSets, Jobs, CronJobs, and others.
 
-Moorage runs no controllers: what becomes of a workload is made once, when its manifest is read.
-Names depend on the manifest alone, so that a manifest that is read again means the same pods. A
-workload whose pods (or replica sets) are in the same files, as in what `kubectl get` prints, has its
-pods already, and none are made.
+Moorage runs no controllers, so a workload is expanded once, when its manifest is read. Names depend
+only on the manifest, so reading the same manifest again yields the same pods. A workload whose pods
+or replica sets are in the same files, as in the output of `kubectl get`, is not expanded.
 """
 
 import hashlib
@@ -21,18 +20,18 @@ from moorage.cli.exceptions import Refused, WrongUsage
 Object = dict[str, Any]
 
 NodesOf = Callable[[Object], Sequence[str]]
-"""Returns the nodes on which a daemon belongs, given one pod of it."""
+"""Returns the nodes on which a daemon belongs, given one of its pods."""
 
 GROUPS = frozenset({"apps", "batch", "extensions", "v1"})
 KEPT = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet"})
-"""Workloads that are stored themselves, too, as rules read their selectors."""
+"""Workloads that are also stored themselves, because rules read their selectors."""
 
 TEMPLATE = "spec.template"
 JOB_TEMPLATE = "spec.jobTemplate"
 HASH_LABEL = "pod-template-hash"
 HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 HASH_LENGTH = 10
-"""Kubernetes' alphabet and length of such hashes, in which no words can be read."""
+"""Kubernetes' alphabet and length for such hashes, chosen so that they spell no words."""
 
 _DAEMONS_TOLERATE = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect}
@@ -53,14 +52,14 @@ _NETWORK = {
     "effect": "NoSchedule",
 }
 _COUNT = re.compile(r" \(and \d+ more\)$")
-"""The pods of one workload have the same faults, and each is told once."""
+"""Matches the count of further pods with the same fault, which is shown only once."""
 
 _PLACE = re.compile(r"\b(?:items|pods)\[(\d+)\](?:\.(?=spec\b|metadata\b))?")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an object comes from: a workload, and the path of the pod's template in it."""
+    """The origin of an object: a workload, and the path of its pod template."""
 
     workload: str
     template: str
@@ -68,11 +67,11 @@ class Origin:
 
 @dataclass
 class Expansion:
-    """Objects, with the pods that were made of workloads in their places."""
+    """Objects, with workloads replaced by the pods made from them."""
 
     objects: list[Object] = field(default_factory=list)
     origins: list[Origin | None] = field(default_factory=list)
-    """For each object, where it comes from; None if it was in a file itself."""
+    """The origin of each object, or None for an object read from a file."""
 
     def add(self, item: Object, origin: Origin | None) -> None:
         """Add one object."""
@@ -80,7 +79,7 @@ class Expansion:
         self.origins.append(origin)
 
     def only(self, *, pods: bool) -> "Expansion":
-        """Return the pods alone, or all but them."""
+        """Return only the pods, or everything except pods."""
         part = Expansion()
         for item, origin in zip(self.objects, self.origins, strict=True):
             if (item.get("kind", "Pod") == "Pod") is pods:
@@ -88,7 +87,7 @@ class Expansion:
         return part
 
     def part(self, start: int, end: int) -> "Expansion":
-        """Return some of the objects."""
+        """Return the objects from `start` to `end`."""
         return Expansion(self.objects[start:end], self.origins[start:end])
 
     def refused(self, error: Refused) -> Refused:
@@ -107,7 +106,7 @@ class Expansion:
         return Refused(problem)
 
     def named(self, text: str) -> str:
-        """Write `pods[3].spec.x` of a made pod as `Deployment shop/web: spec.template.spec.x`."""
+        """Rewrite `pods[3].spec.x` as `Deployment shop/web: spec.template.spec.x`."""
 
         def name(match: re.Match[str]) -> str:
             number = int(match[1])
@@ -120,10 +119,10 @@ class Expansion:
 
 
 def expand(objects: Sequence[Object], nodes_of: NodesOf) -> Expansion:
-    """Put the pods of workloads in the workloads' places.
+    """Replace workloads by their pods.
 
     Raises:
-        WrongUsage: a workload has no template, or one that its selector does not match.
+        WrongUsage: a workload has no template, or its selector does not match the template.
     """
     owned = {_key(item, owner) for item in objects for owner in _owners(item)}
     expansion = Expansion()
@@ -143,14 +142,14 @@ def expand(objects: Sequence[Object], nodes_of: NodesOf) -> Expansion:
 
 
 def workload_kind(item: Object) -> str | None:
-    """Return the kind of an object if pods can be made of it."""
+    """Return the kind of a workload that can be expanded into pods, or None."""
     group = str(item.get("apiVersion", "apps")).partition("/")[0]
     kind = str(item.get("kind"))
     return kind if kind in _MAKERS and group in GROUPS else None
 
 
 def pod_of(item: Object) -> Object:
-    """Return one pod of a workload, without an owner; a pod is returned as it is.
+    """Return one pod of a workload, without an owner; return a pod unchanged.
 
     Raises:
         WrongUsage: the workload has no valid template.
@@ -164,7 +163,7 @@ def pod_of(item: Object) -> Object:
 
 
 class _Workload:
-    """One manifest that describes pods."""
+    """A manifest that describes pods."""
 
     def __init__(self, item: Object) -> None:
         self.item = item
@@ -181,20 +180,20 @@ class _Workload:
 
     @property
     def template(self) -> Object:
-        """The template of its pods."""
+        """The workload's pod template."""
         template: Object = self.spec["template"]
         return template
 
     @property
     def replicas(self) -> int:
-        """How many pods it wants; one if it does not say."""
+        """The number of pods wanted, one by default."""
         return self.number("replicas", 1)
 
     def number(self, name: str, default: int) -> int:
-        """Return a whole number of the spec.
+        """Return an integer field of the spec.
 
         Raises:
-            WrongUsage: it is something else.
+            WrongUsage: the field is not an integer.
         """
         value = self.spec.get(name)
         if value is None:
@@ -204,12 +203,12 @@ class _Workload:
         return value
 
     def hash(self) -> str:
-        """Return a short hash of the template, by which changed templates have other pods."""
+        """Return a short hash of the template, which gives a changed template new pod names."""
         digest = hashlib.sha256(msgspec.json.encode(self.template, order="deterministic")).digest()
         return "".join(HASH_LETTERS[byte % len(HASH_LETTERS)] for byte in digest[:HASH_LENGTH])
 
     def pod(self, name: str, owner: Object, labels: Mapping[str, str] | None = None) -> Object:
-        """Make one pod of the template."""
+        """Make one pod from the template."""
         template = deepcopy(self.template)
         metadata = template.get("metadata") or {}
         kept = {key: metadata[key] for key in ("annotations", "finalizers") if key in metadata}
@@ -227,7 +226,7 @@ class _Workload:
         }
 
     def owner(self, kind: str, api_version: str, name: str) -> Object:
-        """Make the reference to the controller of its pods."""
+        """Return an owner reference to the controller of the pods."""
         own = self.metadata.get("uid") if kind == self.kind else None
         unique = f"moorage:{self.namespace}/{kind}/{name}"
         return {
@@ -253,7 +252,7 @@ class _Workload:
 
 
 def _of_deployment(workload: _Workload, _: NodesOf) -> Iterator[Object]:
-    """Make a replica set and its pods, as the controller of deployments does."""
+    """Make a replica set and its pods, like the deployment controller."""
     label = {HASH_LABEL: workload.hash()}
     name = f"{workload.name}-{label[HASH_LABEL]}"
     owner = workload.owner("ReplicaSet", "apps/v1", name)
@@ -323,7 +322,7 @@ def _claim(workload: _Workload, template: Object, pod: str) -> tuple[str, Object
 
 
 def _of_daemon_set(workload: _Workload, nodes_of: NodesOf) -> Iterator[Object]:
-    """Make a pod for each node on which the daemon belongs, bound to that node by its affinity."""
+    """Make a pod for each node where the daemon belongs, bound to the node by affinity."""
     owner = workload.owner("DaemonSet", "apps/v1", workload.name)
     anywhere = _as_daemon(workload.pod(f"{workload.name}-{workload.hash()}", owner))
     try:
@@ -355,7 +354,7 @@ def _require_node(spec: Object, node: str) -> None:
 
 
 def _of_job(workload: _Workload, _: NodesOf) -> Iterator[Object]:
-    """Make the pods that a job begins with: as many as may run at once."""
+    """Make a job's initial pods: as many as may run at once."""
     if workload.spec.get("suspend") or (workload.item.get("spec") or {}).get("suspend"):
         return
     name = f"{workload.name}-next" if workload.kind == "CronJob" else workload.name
@@ -386,7 +385,7 @@ def _owners(item: Object) -> Iterable[Object]:
 
 
 def _key(item: Object, owner: Object) -> tuple[object, object, object]:
-    """Return by what an owner in the namespace of an object is known."""
+    """Return the key that identifies an owner within an object's namespace."""
     return (
         (item.get("metadata") or {}).get("namespace") or "default",
         owner.get("kind"),

@@ -1,1 +1,1 @@
-"""Following changes, and waiting for objects and plans."""
+"""Follows changes, and waits for objects and plans."""

@@ -1,4 +1,4 @@
-"""Following a stream of a cluster's changes, even if the server restarts meanwhile."""
+"""Follows a stream of a cluster's changes across server restarts."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ RECONNECT_SECONDS = 1.0
 
 
 class WatchFollower:
-    """Shows the events of a stream, and remembers the revision of the last one."""
+    """Shows the events of a stream, and records the revision of the last one."""
 
     def __init__(
         self,
@@ -27,9 +27,9 @@ class WatchFollower:
         *,
         path: str = "watch",
     ) -> None:
-        """Make a follower; `show` prints an event, by default as `moorage watch` does.
+        """Create a follower; `show` prints an event, by default like `moorage watch`.
 
-        `path` names the stream in its cluster.
+        `path` is the stream's path within the cluster.
         """
         self._path = path
         self.last = last
@@ -38,7 +38,7 @@ class WatchFollower:
         self._show = show or print_change
 
     def follow_until_stopped(self) -> None:
-        """Follow streams, one after the other, until Ctrl-C.
+        """Follow successive streams until Ctrl-C.
 
         Raises:
             Refused: as `follow`.
@@ -78,7 +78,7 @@ class WatchFollower:
 
 
 def print_change(session: Session, event: ServerSentEvent) -> None:
-    """Print one change: a line for people, or the change as it is."""
+    """Print one change, as a line for people or as raw data."""
     if not session.output.for_people:
         session.output.line(f'{{"revision":{event.id},"event":"{event.name}",{event.data[1:]}')
         return

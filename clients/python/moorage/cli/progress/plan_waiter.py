@@ -1,4 +1,4 @@
-"""Waiting for plans that the server carries out, and telling how far they are."""
+"""Waits for plans that the server carries out, and reports their progress."""
 
 import time
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from moorage.cli.session.resources import Target, find_resource
 
 FOREVER = "0s"
 _NEVER = 1e12
-"""A time that does not come, in seconds of the machine's clock."""
+"""A time that is never reached, in monotonic seconds."""
 
 NoWait = Annotated[
     bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
@@ -29,7 +29,7 @@ def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> No
     """Wait until plans have succeeded, and report waiting pods meanwhile; 0 seconds means forever.
 
     Raises:
-        Refused: a plan does not exist, was cancelled, or makes no progress.
+        Refused: a plan does not exist, was canceled, or makes no progress.
         TimedOut: the time is over.
     """
     plans = find_resource("plans")
@@ -39,7 +39,7 @@ def wait_for_plans(session: Session, names: Iterable[str], seconds: float) -> No
 
 
 class _Progress:
-    """Tells whether a plan has succeeded, and meanwhile which pods wait, and for what."""
+    """Checks whether a plan has succeeded, and reports which pods are waiting and why."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -88,7 +88,7 @@ _ENDED_BY = {
     "EvictionsMax": "as many were evicted as may be",
     "SecondsOver": "the time for the last search was over",
 }
-"""Why a plan that rebalances has ended before no move was better."""
+"""Why a rebalancing plan ended before it ran out of improving moves."""
 
 
 def _done(plan: Item, status: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Waiting until a condition holds for objects, with their changes."""
+"""Waits until a condition holds for objects, following their changes."""
 
 import math
 import time
@@ -18,18 +18,18 @@ STREAM_SECONDS_MAX = 300
 
 
 Condition = Callable[[Item | None], str | None]
-"""Tells in a word or two that an object is as it was waited for; None: it is not. None for an object
-that is not there."""
+"""Returns a word or two if an object meets the condition, or None if not. The argument is None for
+an object that does not exist."""
 
 
 class TimedOut(CliError):  # noqa: N818 - a verdict, not a fault
-    """Not everything came about in time."""
+    """Some condition was not met in time."""
 
     exit_code = ExitCode.REFUSED
 
 
 class Waiter:
-    """Looks at objects, and then at their changes, until a condition holds for each of them."""
+    """Checks objects, and then their changes, until a condition holds for each object."""
 
     def __init__(self, session: Session, condition: Condition, *, absent_is_met: bool) -> None:
         self._session = session

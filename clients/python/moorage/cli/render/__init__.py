@@ -1,1 +1,1 @@
-"""How results are printed: tables, documents, columns and explanations."""
+"""Prints results: tables, documents, columns, and explanations."""

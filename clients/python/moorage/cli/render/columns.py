@@ -1,4 +1,4 @@
-"""Columns of a user's own: `-o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`."""
+"""User-defined columns: `-o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from moorage.cli.render.jsonpath import read_path, shown
 MISSING = "<none>"
 
 _NEXT_COLUMN = re.compile(r",(?=[^,:\[\]]+:)")
-"""A comma in a path, as in `['a','b']`, separates no columns."""
+"""Matches the commas between columns, but not those within a path, such as `['a','b']`."""
 
 
 class Columns:
-    """Headings, and the path to what is shown below each of them."""
+    """Column headings, each with the path to the column's values."""
 
     def __init__(self, text: str) -> None:
-        """Read `HEADING:PATH,…`.
+        """Parse `HEADING:PATH,…`.
 
         Raises:
             WrongUsage: a column is not `HEADING:PATH`.

@@ -1,4 +1,4 @@
-"""Printing placements and explanations for people: scores of nodes, and reasons of refusals."""
+"""Prints placements and explanations for people: node scores and reasons for refusals."""
 
 import re
 from collections import Counter
@@ -10,8 +10,8 @@ from moorage.cli.render.output import Output
 Explanation = Mapping[str, Any]
 
 NODES_SHOWN = 10
-"""At most so many feasible nodes are listed, the best first. If more nodes than these were refused,
-they are grouped by reason."""
+"""The maximum number of feasible nodes listed, the best first. If more nodes than this were
+refused, the refusals are grouped by reason."""
 
 AVAILABILITY = re.compile(r"0/\d+ nodes are available: (?P<reasons>.+)\.", re.DOTALL)
 NEXT_REASON = re.compile(r", (?=\d+ )")
@@ -24,13 +24,13 @@ HEADINGS = {
     "PodTopologySpread": "Spread",
     "TaintToleration": "Taints",
 }
-"""Short names of scoring plugins, so that a table of scores fits a terminal."""
+"""Short names of scoring plugins, so that score tables fit a terminal."""
 
 PLACED = frozenset({"Placed", "AlreadyPlaced"})
 
 
 def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line for each pod, then the explanations that were asked for."""
+    """Print a line for each pod, then the requested explanations."""
     output.table(
         ("pod", "outcome", "node", "score", "message"),
         (
@@ -71,7 +71,7 @@ def print_results_over_clusters(output: Output, results: Sequence[Mapping[str, A
 
 
 def print_explanation(output: Output, explanation: Explanation, chosen: str | None = None) -> None:
-    """Print a full explanation, nodes with scores and refused nodes with reasons, or a summary."""
+    """Print a full explanation (node scores, and refused nodes with reasons), or a summary."""
     if "feasible" not in explanation:
         _print_summary(output, explanation)
         _print_exemptions(output, explanation)
@@ -90,7 +90,7 @@ def print_explanation(output: Output, explanation: Explanation, chosen: str | No
 
 
 def print_in_short(output: Output, explanation: Explanation, chosen: str | None) -> None:
-    """Print where a pod is and how well it fits there, or why it waits, grouped by reason."""
+    """Print a pod's node and its fit there, or why the pod waits, grouped by reason."""
     feasible = explanation.get("feasible") or ()
     if chosen is not None:
         score = (explanation.get("total") or {}).get(chosen)
@@ -110,12 +110,12 @@ def print_in_short(output: Output, explanation: Explanation, chosen: str | None)
 
 
 def count_outcomes(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Count how often each outcome occurs."""
+    """Count the results by outcome."""
     return Counter(result["outcome"] for result in results)
 
 
 def reasons_of_refusals(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Count the pods that were not placed, by the reasons for which each was refused."""
+    """Count the pods that were not placed, by the reason for their refusal."""
     return Counter(
         _without_counts(_why(result) or result["outcome"])
         for result in results
@@ -124,7 +124,7 @@ def reasons_of_refusals(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def describe_outcomes(counts: Mapping[str, int]) -> str:
-    """Put counts into words: `3 placed, 1 unschedulable`."""
+    """Format counts as text: `3 placed, 1 unschedulable`."""
     words = (f"{count} {_in_words(outcome)}" for outcome, count in counts.items())
     return ", ".join(words) or "nothing to place"
 
@@ -173,7 +173,7 @@ def _print_refused(output: Output, explanation: Explanation) -> None:
 
 
 def _print_culprits(output: Output, culprits: Iterable[Mapping[str, Any]]) -> None:
-    """Print what stands against the pod on one node, one paragraph for each rule."""
+    """Print what keeps the pod off one node, with a paragraph for each rule."""
     for culprit in culprits:
         output.prose(f"  {culprit['plugin']}: {culprit['reason']}", style="bold")
         for line in _details(culprit):
@@ -224,9 +224,9 @@ def _print_origin(output: Output, explanation: Explanation) -> None:
 
 
 def _first_failures(explanation: Explanation) -> dict[str, tuple[str, str]]:
-    """Return for each refused node the first plugin that refuses it, and the plugin's reasons.
+    """Return, for each refused node, the first plugin that refuses it and the plugin's reasons.
 
-    The answer has the plugins in the order in which they filter, as `message` counts the nodes.
+    The answer lists plugins in filtering order, in which `message` counts the nodes, too.
     """
     failures: dict[str, tuple[str, str]] = {}
     for plugin, refused in explanation["filters"].items():
@@ -252,7 +252,7 @@ def _why(result: Mapping[str, Any]) -> str | None:
 
 
 def _without_counts(message: str) -> str:
-    """Turn `0/9 nodes are available: 3 a, 6 b.` into `a, b`, so that equal reasons are one."""
+    """Convert `0/9 nodes are available: 3 a, 6 b.` to `a, b`, so that equal reasons match."""
     match = AVAILABILITY.fullmatch(message)
     if not match:
         return message
@@ -265,6 +265,6 @@ def _name(result: Mapping[str, Any]) -> str:
 
 
 def _in_words(outcome: str) -> str:
-    """Write `AlreadyPlaced` as `already placed`."""
+    """Convert `AlreadyPlaced` to `already placed`."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in outcome)
     return spaced.strip()

@@ -19,7 +19,7 @@ import msgspec
 from moorage.cli.exceptions import WrongUsage
 
 Path = Callable[[object], list[Any]]
-"""Returns the values that a path leads to in a document; none where it leads nowhere."""
+"""Returns the values at a path in a document, or an empty list if the path matches nothing."""
 
 Render = Callable[[object], str]
 
@@ -32,27 +32,27 @@ _STEP = re.compile(
 
 
 class Template:
-    """A template, ready to be filled from documents."""
+    """A parsed template, ready to be filled from documents."""
 
     def __init__(self, text: str) -> None:
-        """Read a template; one without braces is one path.
+        """Parse a template; one without braces is a single path.
 
         Raises:
-            WrongUsage: it is no template.
+            WrongUsage: the template is invalid.
         """
         pieces = _pieces(text if "{" in text else f"{{{text}}}")
         self._parts = _parts(text, pieces, within_range=False)
 
     def fill(self, document: object) -> str:
-        """Return the text; a path that leads nowhere leaves nothing."""
+        """Return the filled text; paths that match nothing leave nothing."""
         return "".join(part(document) for part in self._parts)
 
 
 def read_path(text: str) -> Path:
-    """Read the path to a field as kubectl takes it in columns: `.a.b`, `a.b` or `{.a.b}`.
+    """Parse a field path in kubectl's column notation: `.a.b`, `a.b`, or `{.a.b}`.
 
     Raises:
-        WrongUsage: it is no path.
+        WrongUsage: the path is invalid.
     """
     import jsonpath  # noqa: PLC0415 - it takes a tenth of a command's start, and few ask for it
 
@@ -65,7 +65,7 @@ def read_path(text: str) -> Path:
         raise WrongUsage(f"{text} is no JSONPath: {error}") from None
 
     def found(document: object) -> list[Any]:
-        # The library takes documents alone: a single value has no fields to look for.
+        # The library accepts only documents: a single value has no fields to search.
         if isinstance(document, (dict, list)):
             return compiled.findall(document)
         return [document] if stripped in {"", ".", "@", "$"} else []
@@ -74,12 +74,12 @@ def read_path(text: str) -> Path:
 
 
 def shown(value: object) -> str:
-    """Write one value as kubectl does: text as it is, and all else as JSON."""
+    """Format one value like kubectl: text as it is, and anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Split a template into text and blocks, the last piece first."""
+    """Split a template into text and blocks, in reverse order."""
     pieces, at = [], 0
     while at < len(text):
         match = _PIECE.match(text, at)
@@ -92,7 +92,7 @@ def _pieces(text: str) -> list[tuple[str, str]]:
 
 
 def _parts(text: str, pieces: list[tuple[str, str]], *, within_range: bool) -> Sequence[Render]:
-    """Take pieces from the end of the list up to `{end}`, and make of each what it prints."""
+    """Consume pieces from the end of the list up to `{end}`, converting each to a renderer."""
     parts: list[Render] = []
     while pieces:
         kind, piece = pieces.pop()
@@ -135,7 +135,7 @@ def _literal(text: str) -> str:
 
 
 def _standard(path: str) -> str:
-    """Write a path as RFC 9535 has it, with each name in brackets."""
+    """Rewrite a path in RFC 9535 notation, with each name in brackets."""
     steps, at = ["$"], 1 if path[:1] in {"$", "@"} else 0
     while at < len(path):
         match = _STEP.match(path, at)

@@ -1,7 +1,7 @@
-"""Printing what a command finds: tables for people, JSON or YAML for programs.
+"""Prints the results of commands: tables for people, JSON or YAML for programs.
 
-Results go to standard output; progress, hints and errors go to standard error, so that a pipe gets
-only results.
+Results go to standard output; progress, hints, and errors go to standard error, so that pipes
+receive only results.
 """
 
 import re
@@ -24,7 +24,7 @@ from moorage.cli.render.columns import Columns
 from moorage.cli.render.jsonpath import Template
 from moorage.cli.render.tables import Row, TableWriter, in_pieces
 
-PIPE_WIDTH = 10_000  # wide enough to wrap nothing, as a pipe has no edge
+PIPE_WIDTH = 10_000  # wide enough that nothing wraps, since a pipe has no width
 
 
 class Format(StrEnum):
@@ -47,7 +47,7 @@ class Output:
     """Prints results in one format."""
 
     def __init__(self, chosen: Format = Format.TABLE, template: str = "") -> None:
-        """Make an output; `template` is what comes after jsonpath= or custom-columns=.
+        """Create an output; `template` is the text after jsonpath= or custom-columns=.
 
         Raises:
             WrongUsage: the template is not valid.
@@ -61,20 +61,20 @@ class Output:
 
     @property
     def custom(self) -> Columns | None:
-        """The columns that were asked for instead of the usual ones."""
+        """The custom columns requested, or None."""
         return self._custom
 
     @property
     def for_people(self) -> bool:
-        """Whether people read the output, as tables and sentences."""
+        """Whether the output is for people, as tables and sentences."""
         return self.format in {Format.TABLE, Format.WIDE}
 
     @classmethod
     def in_format(cls, text: str) -> Self:
-        """Make the output that the option `-o` asks for, such as `json` or `jsonpath={.metadata}`.
+        """Create the output for an `-o` value, such as `json` or `jsonpath={.metadata}`.
 
         Raises:
-            WrongUsage: there is no such format, or its template is not valid.
+            WrongUsage: the format does not exist, or its template is invalid.
         """
         name, equals, template = text.partition("=")
         chosen = next((candidate for candidate in Format if candidate == name), None)
@@ -83,7 +83,7 @@ class Output:
         return cls(chosen, template)
 
     def document(self, value: object) -> None:
-        """Print a whole JSON value as JSON or YAML, or what a template takes out of it."""
+        """Print a JSON value as JSON or YAML, or the parts selected by a template."""
         if self._jsonpath is not None:
             self._write(self._jsonpath.fill(value))
         elif self._custom is not None:
@@ -98,11 +98,11 @@ class Output:
 
     @staticmethod
     def as_yaml(value: object) -> str:
-        """Write a JSON value as YAML, in its own order."""
+        """Format a JSON value as YAML, preserving the order of keys."""
         return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Row], *, wraps: bool = True) -> None:
-        """Print a table without lines, which is readable and easy to cut into fields."""
+        """Print a table without borders, readable and easy to cut into fields."""
         table = self.streamed(columns, wraps=wraps)
         for piece in in_pieces(rows):
             table.add(piece)
@@ -111,9 +111,9 @@ class Output:
     def streamed(
         self, columns: Sequence[str], *, wraps: bool = False, headed: bool = True
     ) -> TableWriter:
-        """Begin a table whose rows are printed as they come in.
+        """Begin a table whose rows are printed as they arrive.
 
-        On a terminal its lines are no wider than the screen (with -o wide as wide as they are).
+        On a terminal, lines are no wider than the screen, except with -o wide.
         """
         cut = sys.stdout.isatty() and self.format is not Format.WIDE
         return TableWriter(
@@ -138,11 +138,11 @@ class Output:
         self.console.print(escape(text), style=style, highlight=False, soft_wrap=True)
 
     def prose(self, text: str, style: str | None = None) -> None:
-        """Print sentences, which break between words where the terminal ends."""
+        """Print sentences, wrapped between words at the terminal's width."""
         self.line(wrapped(text, self.console.width), style)
 
     def lines(self, texts: Iterable[str]) -> None:
-        """Print many lines at once, in no style."""
+        """Print many unstyled lines at once."""
         self._write("".join(f"{text}\n" for text in texts))
 
     def note(self, text: str) -> None:
@@ -162,7 +162,7 @@ class Output:
         self.notes.print(marked, highlight=False, soft_wrap=True)
 
     def progress(self) -> Progress:
-        """Make a bar for work that takes a while; it shows only on a terminal."""
+        """Create a progress bar for long work, visible only on a terminal."""
         return Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -175,7 +175,7 @@ class Output:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break each line between words where it is wider than `width` cells; what follows is indented alike."""
+    """Wrap lines wider than `width` cells between words, keeping their indentation."""
     return "\n".join(_wrapped_line(line, width) for line in text.split("\n"))
 
 
@@ -220,7 +220,7 @@ def _details(problem: Mapping[str, Any]) -> Iterable[str]:
 
 
 class _Console(Console):
-    """A console for which it is no error that nobody reads on, as with `| head`."""
+    """A console that tolerates a reader that closes the pipe early, as in `| head`."""
 
     @override
     def on_broken_pipe(self) -> None:

@@ -1,4 +1,4 @@
-"""What tables show of objects: one function for each kind makes a row of an object."""
+"""Table rows of objects: one function for each kind."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def labels_of(item: Item) -> str:
 
 
 def pod_state(pod: Item) -> str:
-    """Return one word for the state of a pod."""
+    """Return a one-word state of a pod."""
     if pod.get("metadata", {}).get("deletionTimestamp"):
         return "Terminating"
     phase = pod.get("status", {}).get("phase")
@@ -33,7 +33,7 @@ def pod_state(pod: Item) -> str:
 
 
 def waits_for(pod: Item) -> str | None:
-    """Return the message of the `PodScheduled` condition while that is false."""
+    """Return the message of a false `PodScheduled` condition, or None."""
     for condition in pod.get("status", {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return str(condition.get("message") or condition.get("reason"))
@@ -41,17 +41,17 @@ def waits_for(pod: Item) -> str | None:
 
 
 class Clock:
-    """Tells how old objects are at one moment, and so alike in a whole table."""
+    """Computes ages relative to one moment, so that they are consistent within a table."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
 
     def age(self, item: Item) -> str | None:
-        """Return an object's age as kubectl writes it, such as `5m` or `3d4h`; None if unknown."""
+        """Return an object's age in kubectl's format (`5m`, `3d4h`), or None if unknown."""
         return self.since(item.get("metadata", {}).get("creationTimestamp"))
 
     def since(self, moment: str | None) -> str | None:
-        """Return how long ago a moment was (RFC 3339)."""
+        """Return the time since a moment (RFC 3339), formatted, or None."""
         if not moment:
             return None
         try:
@@ -62,7 +62,7 @@ class Clock:
 
 
 def _duration(passed: timedelta) -> str:
-    """Write a duration with one unit or two, as `HumanDuration` of k8s.io/apimachinery does."""
+    """Format a duration in one or two units, like k8s.io/apimachinery's `HumanDuration`."""
     seconds = max(int(passed.total_seconds()), 0)
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     for limit, text in (
@@ -84,7 +84,7 @@ def _two(more: int, unit: str, less: int, smaller: str) -> str:
 
 
 def pod_row(pod: Item, clock: Clock) -> Sequence[object]:
-    """Return where a pod is, or why it waits."""
+    """Return a pod's row: its node, or why it waits."""
     node = pod.get("spec", {}).get("nodeName")
     return pod["metadata"]["name"], pod_state(pod), node, clock.age(pod), waits_for(pod)
 
@@ -102,7 +102,7 @@ def pod_wide(pod: Item) -> Sequence[object]:
 
 
 def node_row(node: Item, clock: Clock) -> Sequence[object]:
-    """Return a node's state, zone, sizes and taints."""
+    """Return a node's state, zone, sizes, and taints."""
     metadata, spec = node["metadata"], node.get("spec") or {}
     room = sizes_of(node)
     taints = [_taint(taint) for taint in spec.get("taints") or ()]
@@ -114,7 +114,7 @@ def node_row(node: Item, clock: Clock) -> Sequence[object]:
 
 
 def node_state(node: Item) -> str | None:
-    """Return Ready or NotReady, or Silent if the node has stopped reporting; None if nobody says it."""
+    """Return Ready, NotReady, or Silent (the node stopped reporting), or None if unknown."""
     for condition in (node.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready":
             if condition.get("status") == "True":
@@ -124,7 +124,7 @@ def node_state(node: Item) -> str | None:
 
 
 def node_wide(node: Item) -> Sequence[object]:
-    """Return more of a node: its type, and how much it has of other resources."""
+    """Return a node's wide columns: its type, and its other resources."""
     labels = node["metadata"].get("labels") or {}
     others = (
         f"{name} {size}"
@@ -135,7 +135,7 @@ def node_wide(node: Item) -> Sequence[object]:
 
 
 def sizes_of(node: Item) -> Mapping[str, Any]:
-    """Return how much of each resource a node has for pods."""
+    """Return a node's resources available to pods."""
     status = node.get("status") or {}
     sizes: Mapping[str, Any] = status.get("allocatable") or status.get("capacity") or {}
     return sizes
@@ -147,17 +147,17 @@ def _taint(taint: Item) -> str:
 
 
 def taints_of(node: Item) -> Iterable[str]:
-    """Return a node's taints, as `kubectl taint` writes them."""
+    """Return a node's taints in the notation of `kubectl taint`."""
     return map(_taint, (node.get("spec") or {}).get("taints") or ())
 
 
 def labelled_row(item: Item, clock: Clock) -> Sequence[object]:
-    """Return the row of an object of which commands know no more."""
+    """Return the row of an object whose kind has no columns of its own."""
     return item["metadata"]["name"], clock.age(item), labels_of(item)
 
 
 def quota_row(quota: Item, clock: Clock) -> Sequence[object]:
-    """Return what pods use of each limit of a quota."""
+    """Return a quota's row, with the usage of each limit."""
     used = (quota.get("status") or {}).get("used") or {}
     hard = (quota.get("spec") or {}).get("hard") or {}
     pairs = [f"{name} {used.get(name, 0)}/{limit}" for name, limit in hard.items()]
@@ -165,7 +165,7 @@ def quota_row(quota: Item, clock: Clock) -> Sequence[object]:
 
 
 def pod_group_row(group: Item, clock: Clock) -> Sequence[object]:
-    """Return how the members of a group fare."""
+    """Return a pod group's row, with the state of its members."""
     status = group.get("status") or {}
     least = _least_members(group.get("spec") or {})
     counts = [status.get(name) for name in ("scheduled", "running")]
@@ -173,14 +173,14 @@ def pod_group_row(group: Item, clock: Clock) -> Sequence[object]:
 
 
 def plan_row(plan: Item, clock: Clock) -> Sequence[object]:
-    """Return how far a plan has come."""
+    """Return a plan's row, with its progress."""
     status = plan.get("status") or {}
     counts = [status.get(name) for name in ("phase", "evicted", "leaving", "waiting")]
     return plan["metadata"]["name"], *counts, clock.age(plan)
 
 
 def _least_members(spec: Item) -> object:
-    """How many members a group needs; None if its policy demands no number."""
+    """Return how many members a group needs, or None if its policy sets no number."""
     policy = spec.get("schedulingPolicy")
     return (
         spec.get("minMember", 1) if policy is None else (policy.get("gang") or {}).get("minCount")
@@ -188,7 +188,7 @@ def _least_members(spec: Item) -> object:
 
 
 def event_row(event: Item, clock: Clock) -> Sequence[object]:
-    """Return what happened to what."""
+    """Return an event's row: the object and what happened."""
     about = event.get("regarding") or event.get("involvedObject") or {}
     when = event.get("lastTimestamp") or event.get("eventTime")
     what = f"{about.get('kind', '')} {identity(about) if about.get('name') else ''}".strip()
@@ -197,6 +197,6 @@ def event_row(event: Item, clock: Clock) -> Sequence[object]:
 
 
 def cluster_row(cluster: Item, _: Clock) -> Sequence[object]:
-    """Return how much a cluster holds."""
+    """Return a cluster's row, with the numbers of its objects."""
     counts = [cluster["counts"][name] for name in ("nodes", "pods", "pending")]
     return cluster["name"], cluster["revision"], *counts

@@ -1,8 +1,8 @@
-"""Tables that are printed while their rows still come in, and stay fast with very many rows.
+"""Tables that print while rows still arrive, and stay fast with very many rows.
 
-A layout that looks at all rows first (as rich's does) prints nothing until the last row is there,
-and takes half a millisecond of CPU for each. Here a piece of rows, such as a page of a list, is
-aligned by itself and by all pieces before it: columns only ever get wider.
+A layout that needs all rows first (like rich's) prints nothing before the last row, and takes half
+a millisecond of CPU for each. Here, each batch of rows, such as a page of a list, is aligned with
+all batches before it, so columns only ever get wider.
 """
 
 import textwrap
@@ -14,10 +14,10 @@ from rich.cells import cell_len, set_cell_size
 GAP = "  "
 MORE = "…"
 PIECE_ROWS = 500
-"""Rows that are aligned and printed at once if they do not come in pages."""
+"""How many rows are aligned and printed at once if they do not arrive in pages."""
 
 LAST_COLUMN_MIN = 20
-"""The last column, which is often a long text, gives up its cells first, but no more than to this."""
+"""The minimum width of the last column, which often has long text and is narrowed first."""
 
 COLUMN_MIN = 3
 
@@ -25,9 +25,9 @@ Row = Sequence[object]
 
 
 class TableWriter:
-    """Prints the rows of one table, piece by piece.
+    """Prints the rows of one table, batch by batch.
 
-    Without a `width` (in cells of a terminal) nothing is cut, as in a pipe, which has no edge.
+    Without a `width` (in terminal cells), nothing is truncated, as in a pipe.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class TableWriter:
         wraps: bool = False,
         headed: bool = True,
     ) -> None:
-        """Make a table.
+        """Create a table.
 
         Args:
-            columns: The headings; one in small letters is shown in capital ones.
-            write: Takes lines of the table.
-            head: Takes the line of the headings.
-            width: How wide a line may be.
-            wraps: Whether the text of the last column goes on below; else it is cut.
+            columns: The headings; lowercase ones are shown in capitals.
+            write: Receives the table's lines.
+            head: Receives the heading line.
+            width: The maximum width of a line.
+            wraps: Whether the last column wraps; otherwise, it is truncated.
             headed: Whether the headings are printed.
         """
         self._headings = [column.upper() if column.islower() else column for column in columns]
@@ -59,7 +59,7 @@ class TableWriter:
         self._head = head
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Print more rows; the headings come before the first ones."""
+        """Print more rows, preceded by the headings the first time."""
         texts = [[_text(value) for value in row] for row in rows]
         self._widen(texts)
         widths = _fitted(self._widths, self._width)
@@ -81,7 +81,7 @@ class TableWriter:
             self._widths[number] = max(self._widths[number], widest)
 
     def _lines(self, row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
-        """Lay out one row; it is several lines if its last text is wrapped."""
+        """Lay out one row, in several lines if its last text wraps."""
         cuts = self._width is not None
         if not (self._wraps and cuts and row[-1].strip() and _cells(row[-1]) > widths[-1]):
             return [_line(row, widths, cuts=cuts)]
@@ -92,7 +92,7 @@ class TableWriter:
 
 
 def in_pieces(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    """Cut rows into pieces of a good size."""
+    """Divide rows into batches of a suitable size."""
     source = iter(rows)
     while piece := list(islice(source, PIECE_ROWS)):
         yield piece
@@ -118,7 +118,7 @@ def printable(text: str) -> str:
 
 
 def _cells(text: str) -> int:
-    """Count the cells of a terminal that a text takes: wide characters take two."""
+    """Count the terminal cells of a text; wide characters take two."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -135,7 +135,7 @@ def _cut(text: str, width: int, cuts: bool) -> str:  # noqa: FBT001
 
 
 def _fitted(wanted: Sequence[int], width: int | None) -> list[int]:
-    """Narrow columns until a line fits: the last one first, and then always the widest one."""
+    """Narrow columns until a line fits: first the last one, then always the widest."""
     widths = list(wanted)
     if width is None:
         return widths

@@ -1,1 +1,1 @@
-"""What a command has at hand: its options, a client, an output, and the objects that it names."""
+"""The context of a command: its options, client, output, and the objects it names."""

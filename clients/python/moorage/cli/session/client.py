@@ -1,8 +1,8 @@
-"""The client of the command line: the client package, with the command's own errors and patience.
+"""The command line's client: the client package with the command's own errors and retries.
 
-Answers are plain JSON values. Requests that can be sent twice without doing anything twice (reads,
-PUT, and calls with an idempotency key) are sent again for a limited time if the server is
-overloaded, is restarting, or does not know whether it did what was asked.
+Answers are plain JSON values. Repeatable requests (reads, PUTs, and calls with an idempotency key)
+are retried for a limited time if the server is overloaded or restarting, or reports an unknown
+outcome.
 """
 
 import time
@@ -57,18 +57,18 @@ PATIENCE = Retries(
     unreachable=False,
     timed_out=False,
 )
-"""People who wait want to know soon that nobody is there."""
+"""Short retries: people want to know soon that no server is running."""
 
 Warn = Callable[[Mapping[str, str]], None]
-"""Takes note of a warning of the server: its `field`, `code` and `message`."""
+"""Receives a warning of the server: its `field`, `code`, and `message`."""
 
 
 def _ignore(_: Mapping[str, str]) -> None:
-    """Take no note."""
+    """Ignore a warning."""
 
 
 class Client:
-    """Sends requests to one server, and by default to one of its clusters.
+    """Sends requests to one server, by default about one of its clusters.
 
     Raises (from every call):
         Refused: the server answered with a problem document.
@@ -90,7 +90,7 @@ class Client:
         self.cluster = cluster
         self._warn = warn
         self.writing: Params = {}
-        """The parameters that all writes have."""
+        """Query parameters added to all writes."""
         self._connection = Connection(
             url,
             token=token,
@@ -119,19 +119,19 @@ class Client:
         return other
 
     def trying(self) -> "Client":
-        """Return a client whose writes are decided as usual, but change nothing."""
+        """Return a client whose writes are dry runs."""
         other = copy(self)
         other.writing = dry(dry_run=True)
         return other
 
     def heedless(self) -> "Client":
-        """Return a client that takes note of no warning, for a caller that reads them itself."""
+        """Return a client that ignores warnings, for callers that read them from answers."""
         other = copy(self)
         other._warn = _ignore  # noqa: SLF001 - a copy of this client
         return other
 
     def path(self, *parts: str) -> str:
-        """Make a path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
+        """Return a path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
         return path_of(self.cluster, *parts)
 
     def get(self, path: str, params: Params | None = None) -> Any:
@@ -158,36 +158,36 @@ class Client:
         return self._written(patching(path, body, content_type, headers, self.writing))
 
     def apply(self, path: str, body: object, params: Params) -> Any:
-        """Merge what a manager wants into an object, or create it; return the decoded answer."""
+        """Merge a manager's fields into an object, or create it; return the decoded answer."""
         return self._written(patching(path, body, APPLY_PATCH, params={**params, **self.writing}))
 
     def delete(self, path: str) -> Any:
-        """Send a DELETE, and return the decoded answer: the object as it last was."""
+        """Send a DELETE, and return the decoded answer: the object's last state."""
         return _decoded(self._sent(deleting(path, self.writing)))
 
     def delete_once(self, path: str, params: Params) -> Any:
-        """Delete what passes filters, once, however often the request is sent; return the answer."""
+        """Delete the objects that match filters, once even if sent again."""
         return _decoded(self._sent(deleting_once(path, {**params, **self.writing})))
 
     def post(self, path: str, body: object, params: Params | None = None) -> Any:
-        """Send a POST that is harmless to repeat; return the decoded answer, if it has one."""
+        """Send a POST that is safe to repeat; return the decoded answer, if any."""
         return self._written(asking(path, body, params))
 
     def post_again(self, path: str) -> Any:
-        """Send a POST without a body that does something each time; return the decoded answer."""
+        """Send a POST without a body that takes effect each time; return the decoded answer."""
         return self._written(posting(path, self.writing))
 
     def post_once(
         self, path: str, body: object, params: Params | None = None, *, key: str | None = None
     ) -> Any:
-        """Send a POST that takes effect once, however often it is sent; return the decoded answer.
+        """Send a POST that takes effect only once, even if sent again; return the decoded answer.
 
-        The idempotency key is `key`, with which later calls get the same answer, or else a new one.
+        The idempotency key is `key`, which gives later calls the same answer, or else a new key.
         """
         return self._written(posting_once(path, body, {**(params or {}), **self.writing}, key))
 
     def post_lines(self, path: str, lines: list[bytes]) -> list[Any]:
-        """Send an NDJSON request that takes effect once; return the decoded lines of the answer."""
+        """Send an NDJSON request that takes effect once; return the answer's decoded lines."""
         answer = self._sent(posting_lines(path, lines, self.writing))
         return [
             self._noted(msgspec.json.decode(line)) for line in answer.content.splitlines() if line
@@ -198,7 +198,7 @@ class Client:
         return (page["items"] for page in self.whole_pages(path, params))
 
     def whole_pages(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the pages of a list as they are, with the revision in each one's metadata."""
+        """Yield the raw pages of a list, each with the revision in its metadata."""
         token: str | None = None
         while True:
             page = self.get(path, {"limit": PAGE_SIZE, **(params or {}), "continue": token})
@@ -221,7 +221,7 @@ class Client:
     def download(self, path: str) -> Iterator[Iterator[bytes]]:
         """Open an answer of any size, and yield an iterator over its pieces.
 
-        The iterator raises Unavailable if the answer ends too early, or its next piece does not come.
+        The iterator raises Unavailable if the answer ends too early or stalls.
         """
         with _own_errors(), self._connection.stream(streaming(path, {}, accept=JSON)) as pieces:
             yield pieces
@@ -246,7 +246,7 @@ def _decoded(answer: httpx.Response) -> Any:
 
 @contextmanager
 def _own_errors() -> Iterator[None]:
-    """Turn errors of the client package into those that end a command."""
+    """Convert the client package's errors to those that end a command."""
     try:
         yield
     except NoAnswerError as error:

@@ -1,4 +1,4 @@
-"""Contexts: named servers, clusters and namespaces in a file, so that options need not be repeated."""
+"""Contexts: named servers, clusters, and namespaces in a file, instead of repeated options."""
 
 import os
 from pathlib import Path
@@ -17,24 +17,24 @@ PRIVATE = 0o600
 class Context(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Where commands go; what is None has its usual default."""
+    """A command's destination; fields that are None have their usual defaults."""
 
     url: str | None = None
     cluster: str | None = None
     namespace: str | None = None
     token_file: str | None = msgspec.field(default=None, name="tokenFile")
-    """The file with the token: tokens themselves are not kept here."""
+    """The file with the token, since tokens are not stored in contexts."""
 
 
 class Contexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All contexts of a user, and which of them is in use."""
+    """All contexts of a user, and the name of the current one."""
 
     current: str | None = None
     contexts: dict[str, Context] = {}
 
 
 def contexts_file() -> Path:
-    """Return the file that MOORAGE_CONTEXTS names, or else the usual one."""
+    """Return the file named by MOORAGE_CONTEXTS, or else the default file."""
     environment = os.environ  # noqa: TID251 - the client's own
     if named := environment.get(FILE_VARIABLE):
         return Path(named)
@@ -43,7 +43,7 @@ def contexts_file() -> Path:
 
 
 def read_contexts() -> Contexts:
-    """Read the file; if there is none, there are no contexts.
+    """Read the contexts file, or return no contexts if the file does not exist.
 
     Raises:
         WrongUsage: the file cannot be read, or is not valid.
@@ -59,10 +59,10 @@ def read_contexts() -> Contexts:
 
 
 def context_in_use(name: str | None) -> Context:
-    """Return the context with this name, or else the current one; empty if none is chosen.
+    """Return the named context, or else the current one; empty if none is chosen.
 
     Raises:
-        WrongUsage: there is no such context, or the file is not valid.
+        WrongUsage: the context does not exist, or the file is invalid.
     """
     known = read_contexts()
     chosen = name or known.current
@@ -76,7 +76,7 @@ def context_in_use(name: str | None) -> Context:
 
 
 def complete_context(incomplete: str) -> list[str]:
-    """Return the contexts that begin like this, for the completion of a shell."""
+    """Return the contexts with this prefix, for shell completion."""
     try:
         return [name for name in read_contexts().contexts if name.startswith(incomplete)]
     except WrongUsage:
@@ -84,7 +84,7 @@ def complete_context(incomplete: str) -> list[str]:
 
 
 def write_contexts(contexts: Contexts) -> None:
-    """Replace the file in one step, readable by its user alone."""
+    """Replace the contexts file atomically, readable only by its user."""
     file = contexts_file()
     unfinished = file.with_name(f".{file.name}.part")
     text = Output.as_yaml(msgspec.to_builtins(contexts))

@@ -1,4 +1,4 @@
-"""Says in which namespaces an object is that is not in the one where a command looked for it."""
+"""Suggests namespaces for an object that is missing in the namespace searched."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ def suggest_namespaces(session: Session, target: Target) -> Iterator[None]:
 
 
 def _namespaces_with(session: Session, target: Target) -> list[str]:
-    """The other namespaces with an object of this kind and name that the caller may see."""
+    """Return the other visible namespaces that have an object of this kind and name."""
     path = target.resource.path(session.client, None)
     named: dict[str, str | int] = {
         "fieldSelector": f"metadata.name={target.name}",
@@ -43,6 +43,6 @@ def _namespaces_with(session: Session, target: Target) -> list[str]:
     try:
         items = session.client.get(path, named)["items"]
     except CliError:
-        # The answer to what was asked for is known; this would only have added to it.
+        # The main answer is known; this request would only have added to it.
         return []
     return sorted({item["metadata"]["namespace"] for item in items})

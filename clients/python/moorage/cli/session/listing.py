@@ -1,4 +1,4 @@
-"""Prints objects of one kind in any format: tables and names page by page, documents at their end."""
+"""Prints objects of one kind: tables and names page by page, documents at the end."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ EVENT_COLUMN = "event"
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How lists are printed, beside their format."""
+    """The style of printed lists, in addition to their format."""
 
     clock: Clock
     headed: bool = True
     shows_labels: bool = False
     in_namespace: bool = False
-    """Whether all objects are in one namespace, so that it needs no column."""
+    """Whether all objects share a namespace, so that no column is needed for it."""
     with_kinds: bool = False
-    """Whether names are shown as `pod/web-0`, because there are other kinds, too."""
+    """Whether names are shown as `pod/web-0`, because several kinds are listed."""
     with_events: bool = False
-    """Whether each row begins with what happened to the object."""
+    """Whether each row begins with the type of the object's event."""
 
 
 class ListPrinter:
-    """Prints objects of one kind as they come in."""
+    """Prints objects of one kind as they arrive."""
 
     def __init__(self, session: Session, resource: Resource, style: Style) -> None:
         self._output = session.output
@@ -43,11 +43,11 @@ class ListPrinter:
 
     @property
     def streams(self) -> bool:
-        """Whether objects are printed as they come, and not all as one document."""
+        """Whether objects are printed as they arrive, not all as one document."""
         return self._table is not None or self._output.format is Format.NAME
 
     def add(self, items: Iterable[Item], event: str = "") -> None:
-        """Print some more objects."""
+        """Print more objects."""
         if self._output.custom is not None and self._table is not None:
             self._table.add(map(self._output.custom.row, items))
         elif self._table is not None:
@@ -59,7 +59,7 @@ class ListPrinter:
                 self._output.document(item)
 
     def name_of(self, item: Item) -> str:
-        """Return `pod/NAMESPACE/NAME`, by which every command finds the object again."""
+        """Return `pod/NAMESPACE/NAME`, a name that every command accepts."""
         metadata: dict[str, Any] = item.get("metadata", item)
         namespace = None if self._style.in_namespace else metadata.get("namespace")
         parts = (self._resource.singular, namespace, metadata["name"])

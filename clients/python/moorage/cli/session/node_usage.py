@@ -1,4 +1,4 @@
-"""How much of each node is used, and how much is free."""
+"""The used and free resources of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ GIBI = 1 << 30
 
 @dataclass(frozen=True)
 class Usage:
-    """What pods leave free of a node, as quantities by resource; negative where over-committed."""
+    """A node's free resources, as quantities by resource; negative if overcommitted."""
 
     free: Mapping[str, str]
 
     def amounts(self, resource: str, size: str) -> tuple[int, int, int]:
-        """Return in nanos how much of a resource there is, is used, and is free."""
+        """Return the total, used, and free amounts of a resource, in nanos."""
         whole = parse_quantity(size)
         free = parse_quantity(self.free.get(resource, size))
         return whole, whole - free, free
 
     def shown(self, resource: str, size: str) -> Sequence[str]:
-        """Return what is used, how much of the whole that is, and what is free."""
+        """Return the used amount, its share of the total, and the free amount, formatted."""
         return shown_amounts(resource, *self.amounts(resource, size))
 
 
@@ -36,7 +36,7 @@ def usage_of_nodes(client: Client) -> dict[str, Usage]:
 
 
 def readable(resource: str, nanos: int) -> str:
-    """Write an amount as people do: cpu in cores or thousandths, bytes in Gi or Mi."""
+    """Format an amount for people: cpu in cores or thousandths, bytes in Gi or Mi."""
     if resource == "cpu":
         milli = ceil_milli(nanos)
         return f"{milli}m" if milli % 1000 else str(milli // 1000)
@@ -48,6 +48,6 @@ def readable(resource: str, nanos: int) -> str:
 
 
 def shown_amounts(resource: str, whole: int, used: int, free: int) -> Sequence[str]:
-    """Return what is used, how much of the whole that is, and what is free."""
+    """Return the used amount, its share of the total, and the free amount, formatted."""
     share = f"{100 * used // whole}%" if whole else "-"
     return readable(resource, used), share, readable(resource, free)

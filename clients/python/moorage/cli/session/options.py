@@ -1,4 +1,4 @@
-"""Options that all client commands share: which server, which cluster, and how to print."""
+"""Options shared by all client commands: server, cluster, and output."""
 
 import inspect
 import os
@@ -55,10 +55,10 @@ ContextName = Annotated[
 
 
 def token_or_file(token: str | None) -> str | None:
-    """Return the given bearer token, or else the content of the file that MOORAGE_TOKEN_FILE names.
+    """Return the given bearer token, or else the content of the file named by MOORAGE_TOKEN_FILE.
 
     Raises:
-        WrongUsage: that file cannot be read, or the environment has a token as well.
+        WrongUsage: the file cannot be read, or the environment also has a token.
     """
     environment = os.environ  # noqa: TID251 - the client's own
     path = environment.get(TOKEN_FILE_VARIABLE)
@@ -127,18 +127,18 @@ _SHARED = {
 
 
 class Session:
-    """The client and the output of one command, made from the shared options."""
+    """The client and output of one command, made from the shared options."""
 
     def __init__(self, client: Client, output: Output, namespace: str | None = None) -> None:
         self.client = client
         self.output = output
         self.namespace = namespace
-        """The namespace where none is given; None: that depends on the command."""
+        """The default namespace; if None, the command decides."""
         self.suffix = ""
-        """What follows after a sentence about what was done."""
+        """Text appended to sentences about completed actions."""
 
     def trying(self, dry_run: bool) -> "Session":  # noqa: FBT001 - an option's value
-        """Return this session; if it is a dry run, one whose writes change nothing and say so."""
+        """Return this session, or for a dry run, one whose writes change nothing and say so."""
         if not dry_run:
             return self
         dry = Session(self.client.trying(), self.output, self.namespace)
@@ -146,7 +146,7 @@ class Session:
         return dry
 
     def done(self, answer: Any, sentence: str, *, wraps: bool = False) -> None:
-        """Print what was done for people, and the server's answer for programs."""
+        """Print a sentence about the action for people, or the server's answer for programs."""
         if self.output.for_people:
             show = self.output.prose if wraps else self.output.line
             show(sentence + self.suffix)
@@ -163,7 +163,7 @@ def open_session(
     timeout: float = TIMEOUT_SECONDS,
     output: str,
 ) -> Session:
-    """Make the session that the shared options describe; a context says what they do not.
+    """Create the session described by the shared options, with a context's values as defaults.
 
     Raises:
         WrongUsage: an option, the context or its token's file cannot be used.
@@ -181,7 +181,7 @@ def open_session(
 
 
 def _token_of(context: Context, url: str | None) -> str | None:
-    """Read the token of a context, which no other server than the context's gets to see."""
+    """Read the token of a context, which is sent only to the context's own server."""
     if context.token_file is None or url not in {None, context.url}:
         return None
     try:
@@ -191,10 +191,10 @@ def _token_of(context: Context, url: str | None) -> str | None:
 
 
 def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Give a command the shared options, and pass it a `Session` made of them.
+    """Wrap a command to accept the shared options and receive a `Session` made from them.
 
-    Typer reads a command's options from its signature, so the shared options are appended to it,
-    but for one of which the command has another one of its own.
+    Typer reads a command's options from its signature, so the shared options are appended to the
+    signature, except for those that the command defines itself.
     """
 
     def run(**given: Any) -> None:

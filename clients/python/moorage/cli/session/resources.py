@@ -1,4 +1,4 @@
-"""The kinds of objects that the commands know, and how a command line names objects of them."""
+"""The kinds of objects that commands know, and how command lines name objects."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,36 +14,36 @@ from moorage.kept_kinds import DECLARED_KINDS
 from moorage.kinds import KINDS, Kind
 
 OF_ALL = ("pods", "services", "replicationcontrollers", "replicasets", "statefulsets")
-"""What `all` stands for: the kinds that kubectl shows for it, as far as they are kept."""
+"""The kinds that `all` stands for: those of kubectl's `all` that Moorage stores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """One kind of objects, and how a table shows it."""
+    """A kind of objects, and its table columns."""
 
     plural: str
     kind: str
     short_names: tuple[str, ...] = ()
     namespaced: bool = False
     of_server: bool = False
-    """Whether its objects are the server's and not a cluster's."""
+    """Whether its objects belong to the server instead of a cluster."""
     columns: tuple[str, ...]
-    """The headings; a column with the namespace comes before them."""
+    """The headings after the namespace column."""
     row: Callable[[Item, Clock], Sequence[object]]
     wide_columns: tuple[str, ...] = ()
     wide: Callable[[Item], Sequence[object]] = lambda _: ()
     order: Callable[[Item], str] | None = None
-    """Returns what a list is sorted by; None if by namespace and name, as the server sends it."""
+    """Returns the sort key of a list, or None for the server's order (namespace and name)."""
     names_namespace: bool = False
-    """Whether a row tells the namespace by itself, so that no column has to."""
+    """Whether a row shows the namespace itself, without a namespace column."""
 
     @property
     def singular(self) -> str:
-        """The kind in small letters, as in `pod/web-0`."""
+        """The kind in lowercase, as in `pod/web-0`."""
         return self.kind.lower()
 
     def path(self, client: Client, namespace: str | None, name: str | None = None) -> str:
-        """Make the path of one object, or of all (of a namespace)."""
+        """Return the path of one object, or of all objects (in a namespace)."""
         last = () if name is None else (name,)
         if self.of_server:
             return "/".join(["/v1/clusters", *(quote(part, safe="") for part in last)])
@@ -53,7 +53,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Target:
-    """One object that a command line names; without a name all of its kind."""
+    """An object named on the command line, or without a name, all objects of its kind."""
 
     resource: Resource
     namespace: str | None
@@ -61,17 +61,17 @@ class Target:
 
     @property
     def told(self) -> str:
-        """The object as messages and `-o name` show it."""
+        """The object as shown in messages and by `-o name`."""
         parts = (self.resource.singular, self.namespace, self.name)
         return "/".join(part for part in parts if part)
 
     def path(self, client: Client) -> str:
-        """Make the path of the object, or of the list."""
+        """Return the path of the object or of the list."""
         return self.resource.path(client, self.namespace, self.name)
 
 
 def find_resource(name: str) -> Resource:
-    """Return the kind that has a name such as `pods`, `pod`, `po` or `pods.v1`.
+    """Return the kind with a name such as `pods`, `pod`, `po`, or `pods.v1`.
 
     Raises:
         WrongUsage: no kind has this name.
@@ -91,14 +91,14 @@ def find_resource(name: str) -> Resource:
 
 
 def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
-    """Read what a command is about: `KIND[,KIND…] [NAME…]`, or `KIND/NAME…`.
+    """Parse a command's targets: `KIND[,KIND…] [NAME…]`, or `KIND/NAME…`.
 
-    A name is also `NAMESPACE/NAME`, and `KIND/NAMESPACE/NAME` is what `-o name` prints. A name
-    without a namespace is in `namespace`, or else in `default`; a list is of `namespace`, or else
-    of all.
+    A name may also be `NAMESPACE/NAME`, and `-o name` prints `KIND/NAMESPACE/NAME`. A name without
+    a namespace is in `namespace`, or else in `default`; a list covers `namespace`, or else all
+    namespaces.
 
     Raises:
-        WrongUsage: the words are neither, or a kind is not known.
+        WrongUsage: the words have another form, or a kind is unknown.
     """
     if not words:
         raise WrongUsage("Name a kind, such as pods, or an object, such as pod/web-0.")
@@ -112,7 +112,7 @@ def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
 
 
 def listed(client: Client, target: Target, selector: str | None) -> Iterator[Target]:
-    """Turn a list into the objects that are in it now and have such labels."""
+    """Expand a list into its current objects with matching labels."""
     for page in client.pages(target.path(client), {"labelSelector": selector}):
         for item in page:
             metadata = item["metadata"]
@@ -155,7 +155,7 @@ def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
 
 
 def pod_identity(text: str, namespace: str | None) -> tuple[str, str]:
-    """Return namespace and name of a pod, which may also be written as `pod/NAME` or `pod/NAMESPACE/NAME`.
+    """Split the name of a pod, which may also be `pod/NAME` or `pod/NAMESPACE/NAME`.
 
     Raises:
         WrongUsage: as `split_identity`.
@@ -182,7 +182,7 @@ def _kept(kind: Kind) -> Resource:
 
 
 def _resource(name: str, **shown: Any) -> Resource:
-    """Make the resource of one of the client package's kinds."""
+    """Return the resource for one of the client package's kinds."""
     kind = KINDS[name]
     return Resource(
         plural=kind.plural,
@@ -196,11 +196,11 @@ def _resource(name: str, **shown: Any) -> Resource:
 _SHOWN: Mapping[str, tuple[tuple[str, ...], Callable[[Item, Clock], Sequence[object]]]] = {
     "Plan": (("name", "phase", "evicted", "leaving", "waiting", "age"), table_rows.plan_row),
 }
-"""What tables show of objects of some kinds that are kept; of all others, their labels."""
+"""The table columns of some declared kinds; other kinds show their labels."""
 
 
 WORKLOADS = frozenset({"deployment", "deploy", "job", "cronjob", "cj", "daemonset", "d"})
-"""Kinds of which only the pods are kept, without the plural's s (`ds` is short for daemon sets)."""
+"""Kinds stored only as their pods, without the plural's s (`ds` is short for daemon sets)."""
 
 PODS = _resource(
     "Pod",
