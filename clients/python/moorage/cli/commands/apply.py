@@ -1,4 +1,4 @@
-"""`moorage apply`: objects in files are created or changed."""
+"""`moorage apply`: create or change the objects in files."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from moorage.cli.session.resources import RESOURCES
 from moorage.requests import Params
 
 LIST_OBJECTS_MAX = 10_000
-"""By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
+"""The server's default limit on objects in one commit (`apply_objects_max`)."""
 
 
 @connected
@@ -87,7 +87,7 @@ def apply(
 
 
 def _apply_each(session: Session, expansion: Expansion, params: Params) -> None:
-    """Apply objects one by one, server-side; the first that is refused ends it."""
+    """Apply objects one by one, server-side, stopping at the first refusal."""
     for each in expansion.objects:
         kind, metadata = each.get("kind"), each.get("metadata") or {}
         resource = next((known for known in RESOURCES if known.kind == kind), None)
@@ -117,7 +117,7 @@ def _apply_lines(session: Session, expansion: Expansion) -> None:
 
 
 def _bad_line(result: dict[str, Any], origin: Origin | None) -> str:
-    """Say what is wrong with an object, in the manifest in which it was written."""
+    """Describe the errors of an object in terms of the manifest in which it was written."""
     if origin is None:
         return f"object {result['line']}: {result['result']}: {_errors(result, '')}"
     return f"{origin.workload}: {result['result']}: {_errors(result, f'{origin.template}.')}"

@@ -1,4 +1,4 @@
-"""The command `delete`: objects by name or from files, or all that a selector matches."""
+"""`moorage delete`: delete objects by name, from files, or by selector."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -84,7 +84,7 @@ def delete(
 
 
 def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_found: bool) -> None:
-    """Delete one after the other; one that cannot be deleted does not keep the others."""
+    """Delete objects one by one; one that cannot be deleted does not stop the others."""
     errors = []
     for target in targets:
         try:
@@ -104,7 +104,7 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
 def _delete_matching(
     session: Session, target: Target, params: dict[str, str | None], *, all_namespaces: bool
 ) -> None:
-    """Delete until nothing is left that matches and can be deleted; a dry run asks once."""
+    """Delete until no deletable object matches any more; a dry run sends one request."""
     resource = target.resource
     if target.name is not None or resource.of_server:
         raise WrongUsage("A selector and --all are for a kind of a cluster, without names.")
@@ -125,7 +125,7 @@ def _delete_matching(
 
 
 def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found: bool) -> None:
-    """Delete what files name, and what was made of the workloads in them."""
+    """Delete the objects in files, and the objects made from workloads in the files."""
     parts = [
         (item, origin)
         for item, origin in zip(expansion.objects, expansion.origins, strict=True)
@@ -142,7 +142,7 @@ def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found:
 
 
 def _by_workload(results: Answers, origins: Sequence[Origin | None]) -> Answers:
-    """Leave out the absent objects of workloads; one of which there is none is absent itself."""
+    """Omit absent objects of workloads, and report a workload without objects as absent."""
     kept, workloads = [], dict[str, bool]()
     for result in results:
         origin, absent = origins[result["line"] - 1], result["result"] == NOT_FOUND
@@ -177,7 +177,7 @@ def _why_not(result: dict[str, Any]) -> str:
 
 
 def _line(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The deletion of what a manifest is named; it may be newer than the file, so no more is compared."""
+    """Return the deletion of a manifest's object, by name only: the object may have changed."""
     metadata = manifest.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     kept = {key: named[key] for key in ("namespace", "name") if key in named}

@@ -1,4 +1,4 @@
-"""`moorage describe`: one object in full, for people, with what happened to it."""
+"""`moorage describe`: show one object in full, with its events."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +96,7 @@ class _Description:
         self._clock = clock
 
     def show(self, resource: Resource, item: Item) -> None:
-        """Print all there is to say of an object."""
+        """Print everything known about an object."""
         _print_fields(self._output, self._heading(item))
         if resource.kind == "Pod":
             self._show_pod(item)
@@ -263,7 +263,7 @@ class _Description:
 
 
 def _print_fields(output: Output, fields: Fields) -> None:
-    """Print `Label:   value`; further values of a label go below."""
+    """Print `Label:   value`, with further values of a label below."""
     for label, value in fields:
         values = [value] if isinstance(value, str | int | None) else list(_as_values(value))
         first, *others = values or [None]
@@ -304,7 +304,7 @@ def _priority(spec: Item) -> str | None:
 
 
 def _requests(spec: Item) -> Fields:
-    """Say for each container what it asks for, and up to where it may go."""
+    """Describe each container's requests and limits."""
     for kind in ("initContainers", "containers"):
         for container in spec.get(kind) or ():
             resources = container.get("resources") or {}
@@ -320,7 +320,7 @@ def _amounts(part: str, resources: Item) -> str:
 
 
 def _requested(pod: Item, resource: str) -> str | None:
-    """Return what a pod's containers ask for of a resource, one after the other."""
+    """Return the containers' requests for a resource, joined, or None."""
     containers = (pod.get("spec") or {}).get("containers") or ()
     asked = ((each.get("resources") or {}).get("requests") or {} for each in containers)
     return "+".join(str(each[resource]) for each in asked if resource in each) or None

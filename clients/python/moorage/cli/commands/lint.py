@@ -1,4 +1,4 @@
-"""`moorage lint`: what is wrong with manifests, or without effect in them, before they are written."""
+"""`moorage lint`: find invalid or ineffective parts of manifests before they are stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ def lint(session: Session, *, file: Files) -> None:
 def _findings(
     result: dict[str, Any], item: dict[str, Any], origin: Origin | None
 ) -> Iterator[Finding]:
-    """The errors and warnings about one object, in the manifest in which it was written."""
+    """Yield the errors and warnings of an object, in terms of its manifest."""
     subject = origin.workload if origin else f"{item.get('kind')} {_named(item)}".strip()
     prefix = f"{origin.template}." if origin else ""
     outcome = str(result["result"])
@@ -56,12 +56,12 @@ def _findings(
 
 
 def _named(item: dict[str, Any]) -> str:
-    """What an object is called, as far as it says so itself."""
+    """Return an object's name, as far as its manifest has one."""
     metadata = item.get("metadata")
     is_named = isinstance(metadata, dict) and bool(metadata.get("name"))
     return identity(item) if is_named else ""
 
 
 def _once_each(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out what is the same in all pods of a workload."""
+    """Remove findings that repeat for all pods of a workload."""
     return list({tuple(each.values()): each for each in findings}.values())

@@ -1,4 +1,4 @@
-"""`moorage rebalance`: placed pods move to where they are placed better."""
+"""`moorage rebalance`: move placed pods to better nodes."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -112,14 +112,14 @@ def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bounds(selector: str | None, priority: int | None) -> dict[str, Any]:
-    """Return the member `bounds` of a plan; nothing if nobody is protected."""
+    """Return the `bounds` of a plan, or nothing if no pods are protected."""
     labels = None if selector is None else label_selector(selector, "--protect")
     protect = _without_nothing({"selector": labels, "priority": priority})
     return {"bounds": {"protect": protect}} if protect else {}
 
 
 def _running(session: Session, name: str) -> dict[str, Any] | None:
-    """Return the plan of a name that has not ended; None if there is none."""
+    """Return the unfinished plan with this name, or None."""
     try:
         found: dict[str, Any] = session.client.get(session.client.path("plans", name))
     except Refused as error:
