@@ -1,4 +1,4 @@
-"""`moorage apply`: objects in files are created or changed."""
+"""`moorage apply`: create or change the objects in files."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -9,16 +9,14 @@ from moorage.cli.changes.batches import REFUSED, apply_at_once, apply_lines
 from moorage.cli.exceptions import ExitCode, WrongUsage
 from moorage.cli.input.manifests import read_manifests
 from moorage.cli.input.workloads import Expansion, Origin
-from moorage.cli.render.explanations import (
-    describe_outcomes,
-)
+from moorage.cli.render.explanations import describe_outcomes
 from moorage.cli.render.rows import identity
 from moorage.cli.session.options import DryRun, Files, Session, connected
 from moorage.cli.session.resources import RESOURCES
 from moorage.requests import Params
 
 LIST_OBJECTS_MAX = 10_000
-"""By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
+"""The server's default limit on objects in one commit (`apply_objects_max`)."""
 
 
 @connected
@@ -119,7 +117,7 @@ def _apply_lines(session: Session, expansion: Expansion) -> None:
 
 
 def _bad_line(result: dict[str, Any], origin: Origin | None) -> str:
-    """Say what is wrong with an object, in the manifest in which it was written."""
+    """Describe the errors of an object in terms of the manifest in which it was written."""
     if origin is None:
         return f"object {result['line']}: {result['result']}: {_errors(result, '')}"
     return f"{origin.workload}: {result['result']}: {_errors(result, f'{origin.template}.')}"

@@ -1,4 +1,4 @@
-"""`moorage audit export` and `moorage audit verify`: reading and checking who wrote what."""
+"""`moorage audit export` and `moorage audit verify`: export and check the audit."""
 
 from collections.abc import Iterator
 from typing import Annotated

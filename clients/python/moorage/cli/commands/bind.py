@@ -1,4 +1,4 @@
-"""`moorage bind`: a pod to a named node."""
+"""`moorage bind`: bind a pod to a named node."""
 
 from typing import Annotated
 

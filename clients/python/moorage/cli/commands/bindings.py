@@ -1,4 +1,4 @@
-"""`moorage bindings`: which pods get and lose which nodes, as it is committed, one line each."""
+"""`moorage bindings`: follow committed pod placements and removals, one per line."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ def bindings(
 
 
 def show(session: Session, event: ServerSentEvent) -> None:
-    """Print one record: a line for people, or the record as it is."""
+    """Print one record, as a line for people or as raw data."""
     if not session.output.for_people:
         session.output.line(event.data)
         return

@@ -1,4 +1,4 @@
-"""`moorage capacity`: how many more pods like one fit."""
+"""`moorage capacity`: how many more pods of a kind fit."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage cordon`: nodes take no new pods."""
+"""`moorage cordon`: keep new pods off nodes."""
 
 from moorage.cli.changes.nodes import Nodes, act_on_node
 from moorage.cli.session.options import DryRun, Session, connected

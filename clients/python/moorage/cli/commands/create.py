@@ -1,4 +1,4 @@
-"""`moorage create`: a cluster or a namespace; everything else comes from files (`apply`)."""
+"""`moorage create`: create a cluster or a namespace; `apply` creates other objects from files."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The command `delete`: objects by name or from files, or all that a selector matches."""
+"""`moorage delete`: delete objects by name, from files, or by selector."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -177,7 +177,7 @@ def _why_not(result: dict[str, Any]) -> str:
 
 
 def _line(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The deletion of what a manifest is named; it may be newer than the file, so no more is compared."""
+    """Return the deletion of a manifest's object, by name only: the object may have changed."""
     metadata = manifest.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     kept = {key: named[key] for key in ("namespace", "name") if key in named}

@@ -1,4 +1,4 @@
-"""`moorage describe`: one object in full, for people, with what happened to it."""
+"""`moorage describe`: show one object in full, with its events."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,7 @@ import yaml
 from moorage.cli.exceptions import Refused
 from moorage.cli.render.explanations import print_in_short
 from moorage.cli.render.output import Output
-from moorage.cli.render.rows import (
-    Clock,
-    Item,
-    event_row,
-    pod_state,
-    sizes_of,
-    taints_of,
-)
+from moorage.cli.render.rows import Clock, Item, event_row, pod_state, sizes_of, taints_of
 from moorage.cli.session.hints import suggest_namespaces
 from moorage.cli.session.node_usage import Usage, usage_of_nodes
 from moorage.cli.session.options import (
@@ -96,7 +89,7 @@ class _Description:
         self._clock = clock
 
     def show(self, resource: Resource, item: Item) -> None:
-        """Print all there is to say of an object."""
+        """Print everything known about an object."""
         _print_fields(self._output, self._heading(item))
         if resource.kind == "Pod":
             self._show_pod(item)
@@ -263,7 +256,7 @@ class _Description:
 
 
 def _print_fields(output: Output, fields: Fields) -> None:
-    """Print `Label:   value`; further values of a label go below."""
+    """Print `Label:   value`, with further values of a label below."""
     for label, value in fields:
         values = [value] if isinstance(value, str | int | None) else list(_as_values(value))
         first, *others = values or [None]
@@ -304,7 +297,7 @@ def _priority(spec: Item) -> str | None:
 
 
 def _requests(spec: Item) -> Fields:
-    """Say for each container what it asks for, and up to where it may go."""
+    """Describe each container's requests and limits."""
     for kind in ("initContainers", "containers"):
         for container in spec.get(kind) or ():
             resources = container.get("resources") or {}

@@ -1,4 +1,4 @@
-"""`moorage drain`: all pods but daemons leave nodes."""
+"""`moorage drain`: move all pods except daemons off nodes."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -13,7 +13,7 @@ from moorage.cli.session.resources import node_name
 
 
 class WhenUnschedulable(StrEnum):
-    """What becomes of a pod for which there is no other node now."""
+    """The treatment of pods that currently fit on no other node."""
 
     WAIT = "wait"
     EVICT = "evict"

@@ -1,4 +1,4 @@
-"""`moorage evict`: a pod leaves its node."""
+"""`moorage evict`: evict a pod from its node."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage explain`: why a pod is where it is, or why it waits."""
+"""`moorage explain`: explain why a pod is on its node, or why it waits."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage export`: all objects of a cluster in one file, which `apply -f` takes again."""
+"""`moorage export`: write all objects of a cluster to one file that `apply -f` accepts."""
 
 import gzip
 import sys

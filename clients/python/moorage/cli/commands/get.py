@@ -1,4 +1,4 @@
-"""`moorage get`: objects of any kind, as tables, names, documents, or what a template takes out of them."""
+"""`moorage get`: show objects of any kind, as tables, names, documents, or by template."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -42,7 +42,7 @@ FieldSelector = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What the options of a `get` ask for, beside the objects."""
+    """The options of a `get`, apart from the objects."""
 
     style: Style
     selector: str | None
@@ -123,7 +123,7 @@ def get(
 
 
 class _Getting:
-    """Gets objects and prints them; absent ones are told at the end."""
+    """Fetches objects and prints them, reporting absent ones at the end."""
 
     def __init__(self, session: Session, selection: Selection) -> None:
         self._session = session
@@ -131,7 +131,7 @@ class _Getting:
         self._absent: list[Refused] = []
 
     def show(self, targets: Sequence[Target]) -> None:
-        """Print what the targets stand for.
+        """Print the objects of the targets.
 
         Raises:
             Refused: the one object that was asked for is not there.
@@ -229,7 +229,7 @@ def sorted_by(items: list[Any], path: Path) -> list[Any]:
 
 
 def _amount(value: Any) -> int | None:
-    """Return a value as a quantity, None if it is none."""
+    """Return a value as a quantity, or None if it is not one."""
     try:
         return parse_quantity(value) if isinstance(value, str | int | float) else None
     except InvalidQuantity:
@@ -237,7 +237,7 @@ def _amount(value: Any) -> int | None:
 
 
 def _has_no_past(target: Target) -> bool:
-    """Whether earlier states of what a target stands for cannot be read."""
+    """Return whether earlier states of a target cannot be read."""
     return target.resource.of_server or target.resource is EVENTS
 
 
@@ -249,7 +249,7 @@ def _filters(selection: Selection, target: Target) -> dict[str, str | None]:
 
 
 def _watch(session: Session, targets: Sequence[Target], selection: Selection) -> None:
-    """List what a target stands for, then follow its changes."""
+    """List a target's objects, then follow their changes."""
     if len(targets) != 1 or _has_no_past(targets[0]):
         raise WrongUsage("-w follows one kind of a cluster's objects, or one object.")
     if selection.sort_by is not None:

@@ -1,4 +1,4 @@
-"""`moorage grant`: what callers may do, and where."""
+"""`moorage grant`: manage the roles of callers."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage lint`: what is wrong with manifests, or without effect in them, before they are written."""
+"""`moorage lint`: find invalid or ineffective parts of manifests before they are stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -56,7 +56,7 @@ def _findings(
 
 
 def _named(item: dict[str, Any]) -> str:
-    """What an object is called, as far as it says so itself."""
+    """Return an object's name, as far as its manifest has one."""
     metadata = item.get("metadata")
     is_named = isinstance(metadata, dict) and bool(metadata.get("name"))
     return identity(item) if is_named else ""

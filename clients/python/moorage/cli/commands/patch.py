@@ -1,4 +1,4 @@
-"""`moorage patch`: fields of stored objects."""
+"""`moorage patch`: change fields of stored objects."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -18,7 +18,7 @@ from moorage.requests import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 
 class PatchType(StrEnum):
-    """How a patch says what changes."""
+    """The format of a patch."""
 
     MERGE = "merge"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""`moorage place`: pods get nodes, in one cluster or in one of several."""
+"""`moorage place`: place pods in one cluster or in one of several."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -26,11 +26,11 @@ _OVER_CLUSTERS = "/v1/placements"
 
 
 RESULTS_SHOWN = 50
-"""If there are more results, only counts and reasons are printed (with -o json all results)."""
+"""Beyond this many results, only counts and reasons are printed (-o json prints all)."""
 
 
 class Detail(StrEnum):
-    """How much of a placement is explained."""
+    """How detailed the explanation of a placement is."""
 
     NONE = "none"
     SUMMARY = "summary"
@@ -121,7 +121,7 @@ def place(
 def _place_files(
     session: Session, files: Sequence[str], options: dict[str, Any], batch: int | None
 ) -> list[dict[str, Any]]:
-    """Place the pods in files; what else is there is stored before, as the pods may need it."""
+    """Place the pods in files, after storing the other objects, which pods may need."""
     expansion = read_manifests(session, files)
     others, pods = expansion.only(pods=False), expansion.only(pods=True)
     if others.objects and not options["dryRun"]:
@@ -193,7 +193,7 @@ def _place_once(session: Session, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report(session: Session, answers: Sequence[dict[str, Any]]) -> None:
-    """Print the answers as one, and end with exit code 1 unless every pod has its place."""
+    """Print the answers as one, and exit with 1 unless every pod was placed."""
     results = [result for answer in answers for result in answer["results"]]
     if session.output.for_people:
         _report_to_people(session, answers, results)

@@ -1,4 +1,4 @@
-"""`moorage rebalance`: placed pods move to where they are placed better."""
+"""`moorage rebalance`: move placed pods to better nodes."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -112,7 +112,7 @@ def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bounds(selector: str | None, priority: int | None) -> dict[str, Any]:
-    """Return the member `bounds` of a plan; nothing if nobody is protected."""
+    """Return the `bounds` of a plan, or nothing if no pods are protected."""
     labels = None if selector is None else label_selector(selector, "--protect")
     protect = _without_nothing({"selector": labels, "priority": priority})
     return {"bounds": {"protect": protect}} if protect else {}

@@ -1,4 +1,4 @@
-"""`moorage repairs`: the least that would have to change so that a pod fits."""
+"""`moorage repairs`: find the smallest changes that make a pod fit."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -56,7 +56,7 @@ def repairs(
 def _of_file(
     session: Session, file: str, namespace: str | None, bounds: Mapping[str, int | None]
 ) -> dict[str, Any]:
-    """Return what a plan says of the pod in a file, as it is told of a stored one."""
+    """Return a plan's repairs of the pod in a file, in the format for stored pods."""
     objects = read_objects([file])
     if len(objects) != 1:
         raise WrongUsage("--file has to hold exactly one pod.")

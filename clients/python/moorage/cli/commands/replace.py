@@ -1,4 +1,4 @@
-"""`moorage replace`: pods of a new template in place of those of the last one, wave by wave."""
+"""`moorage replace`: roll a workload to a new template, wave by wave."""
 
 from typing import Annotated, Any
 
@@ -68,7 +68,7 @@ def replace(
 
 
 def _running(session: Session, goal: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the unfinished plans that release pods of the same workload."""
+    """Return the unfinished plans that roll out the same workload."""
     same = ("type", "namespace", "selector")
     return [
         plan
@@ -81,14 +81,14 @@ def _running(session: Session, goal: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _supersede(session: Session, plan: dict[str, Any], name: str) -> None:
-    """Cancel a release of which another one takes the place, as a new template of a Deployment does."""
+    """Cancel a rollout that a newer one supersedes, as a Deployment's new template does."""
     earlier = plan["metadata"]["name"]
     session.client.post(session.client.path("plans", earlier, "cancel"), {})
     session.output.note(f"plan/{earlier} is cancelled: plan/{name} takes its place.")
 
 
 def _read(file: str, *, is_told: bool) -> dict[str, Any]:
-    """Read the workload; `is_told` is whether options say how its pods are to be replaced.
+    """Read the workload; `is_told` says whether options set the rollout's bounds.
 
     Raises:
         WrongUsage: the file holds something else, or a workload whose pods are never there together

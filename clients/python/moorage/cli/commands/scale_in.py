@@ -1,4 +1,4 @@
-"""`moorage scale-in`: fewer pods of a kind, without those that the others can spare best."""
+"""`moorage scale-in`: remove the pods that the others can best spare."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`moorage simulate`: placing pods on a cluster that exists only in a file."""
+"""`moorage simulate`: place pods on a cluster that exists only in a file."""
 
 from typing import Annotated, Any
 
@@ -54,7 +54,7 @@ def simulate(
 
 
 def _whole_request(files: list[str]) -> dict[str, Any] | None:
-    """Return the request if the only file holds a whole one, else None."""
+    """Return the request if a single file holds a complete one, or else None."""
     if len(files) != 1 or not files[0].removesuffix(".gz").endswith((".json", ".yaml", ".yml")):
         return None
     objects = read_objects(files)
@@ -64,7 +64,7 @@ def _whole_request(files: list[str]) -> dict[str, Any] | None:
 
 
 def _request_of_manifests(objects: list[dict[str, Any]], place: list[str] | None) -> dict[str, Any]:
-    """Make the request from mixed manifests, which are sorted by kind."""
+    """Build the request from mixed manifests, sorted by kind."""
     by_kind: dict[str, list[dict[str, Any]]] = {"Namespace": [], "Node": [], "Pod": []}
     for item in objects:
         kind = str(item.get("kind"))

@@ -44,7 +44,7 @@ def taint(
 
 
 def _read_taint(word: str) -> dict[str, str]:
-    """Read `KEY=VALUE:EFFECT` or `KEY:EFFECT`.
+    """Parse `KEY=VALUE:EFFECT` or `KEY:EFFECT`.
 
     Raises:
         WrongUsage: there is no effect, or one that does not exist.
@@ -59,7 +59,7 @@ def _read_taint(word: str) -> dict[str, str]:
 
 
 def _read_removed(word: str) -> tuple[str, str | None]:
-    """Read the key of a taint, and its effect if that is said: `KEY`, `KEY:EFFECT` or `KEY=VALUE:EFFECT`."""
+    """Parse a taint's key and optional effect: `KEY`, `KEY:EFFECT`, or `KEY=VALUE:EFFECT`."""
     named, _, effect = word.partition(":")
     if effect and effect not in EFFECTS:
         raise WrongUsage(f"{word}-: an effect is one of {', '.join(EFFECTS)}.")

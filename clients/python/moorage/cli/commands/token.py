@@ -1,4 +1,4 @@
-"""`moorage token`: what callers prove with who they are."""
+"""`moorage token`: manage the tokens that authenticate callers."""
 
 from typing import Annotated
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""`moorage top`: how much of each node is used, and how much is free."""
+"""`moorage top`: show each node's used and free resources."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

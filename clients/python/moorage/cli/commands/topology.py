@@ -1,4 +1,4 @@
-"""`moorage topology`: the domains of a topology key."""
+"""`moorage topology`: show the domains of a topology key."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ def _free(amounts: Item) -> str:
 
 
 def _readable(amount: str) -> str:
-    """Write large numbers of bytes in GiB or MiB, and other amounts as they are."""
+    """Format large numbers of bytes in GiB or MiB; return other amounts unchanged."""
     for unit, size in (("Gi", 1 << 30), ("Mi", 1 << 20)):
         if amount.isdigit() and int(amount) >= size:
             return f"{int(amount) / size:.1f}{unit}"

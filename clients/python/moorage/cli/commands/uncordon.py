@@ -1,4 +1,4 @@
-"""`moorage uncordon`: nodes take new pods again."""
+"""`moorage uncordon`: let nodes accept new pods again."""
 
 from moorage.cli.changes.nodes import Nodes, act_on_node
 from moorage.cli.session.options import DryRun, Session, connected

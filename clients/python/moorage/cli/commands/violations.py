@@ -1,4 +1,4 @@
-"""`moorage violations`: placed pods that break a required rule."""
+"""`moorage violations`: list placed pods that break a required rule."""
 
 from moorage.cli.render.rows import identity
 from moorage.cli.session.options import Session, connected

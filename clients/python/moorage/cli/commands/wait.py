@@ -1,4 +1,4 @@
-"""`moorage wait`: until objects are placed, are gone, or have a condition."""
+"""`moorage wait`: wait until objects are placed, deleted, or meet a condition."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def wait(
 
 
 def _named(session: Session, targets: Sequence[Target], selector: str | None) -> Iterable[Target]:
-    """Turn lists into the objects that are in them now."""
+    """Expand lists into the current objects."""
     for target in targets:
         if target.name is not None:
             yield target

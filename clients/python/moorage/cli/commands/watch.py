@@ -1,4 +1,4 @@
-"""`moorage watch`: a cluster's changes as they are committed, one line each."""
+"""`moorage watch`: follow a cluster's committed changes, one per line."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage webhooks`: addresses to which records of a cluster are sent, and how far they are."""
+"""`moorage webhooks`: manage the URLs that receive a cluster's records."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -36,7 +36,7 @@ webhooks = typer.Typer(
 
 
 class PingFailed(CliError):  # noqa: N818 - a verdict, not a fault
-    """The receiver did not take a test message."""
+    """The receiver did not acknowledge a test message."""
 
     exit_code = ExitCode.REFUSED
 
@@ -172,7 +172,7 @@ def _patch(session: Session, name: str, changes: dict[str, Any], done: str) -> N
 
 
 def _tell_secret(session: Session, webhook: dict[str, Any], sentence: str) -> None:
-    """Print the secret alone, so that a script can take it."""
+    """Print the secret alone, so that a script can read it."""
     if session.output.for_people:
         session.output.note(f"{sentence}{session.suffix}")
         session.output.line(webhook["secret"])
