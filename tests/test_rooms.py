@@ -15,9 +15,9 @@ ONE_EACH = {"commands"}
 """Folders with one module for each command, of its name: nobody has to look for one."""
 ARROWS_MAX = {
     "scheduler": 47,
-    "scheduler/plans": 62,
+    "scheduler/plans": 61,
     "api": 18,
-    "engine": 46,
+    "engine": 45,
     "model": 31,
     "store": 31,
     "server": 31,

@@ -5,7 +5,6 @@ from service.engine.explain.cluster_criteria import compare_cluster
 from service.engine.explain.explanation import (
     Explanation,
     Summary,
-    check,
     explain,
     explain_node,
     summarize,
@@ -26,7 +25,7 @@ from service.engine.placing.binding import (
     user_of_claim,
 )
 from service.engine.placing.device_binding import allocations_on
-from service.engine.placing.placement import Placement, UnknownSchedulerError, place
+from service.engine.placing.placement import Placement, UnknownSchedulerError, check, place
 from service.engine.placing.refusal import Refusal
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims

@@ -210,26 +210,6 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
     )
 
 
-def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
-    """Return the reasons for rejecting a pod on a node, by plugin; empty if the pod fits.
-
-    Raises:
-        KeyError: there is no such node.
-        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
-    """
-    profile, pod = profile_of(cluster, pod), resolve_fallbacks(cluster, pod)
-    slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
-    prefiltered = prefilter(cluster, pod_class, profile)
-    if isinstance(prefiltered, PrefilterRejection):
-        return {prefiltered.plugin: [prefiltered.reason]}
-    failures = failures_of(cluster, pod, profile)
-    reasons = {
-        plugin: [failure.reason for failure in failing if failure.nodes[slot]]
-        for plugin, failing in failures.items()
-    }
-    return {plugin: failing for plugin, failing in reasons.items() if failing}
-
-
 def _left_out(
     cluster: Cluster, stored: Pod, judged: Pod, profile: Profile
 ) -> list[Exemption] | msgspec.UnsetType:

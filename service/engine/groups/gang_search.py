@@ -21,7 +21,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
-from service.engine.explain.explanation import check
 from service.engine.groups.colocation import Colocation, domains_of
 from service.engine.placing.binding import assume_bindings, bindings_on
 from service.engine.placing.device_binding import allocations_on
@@ -29,6 +28,7 @@ from service.engine.placing.placement import (
     Placement,
     best_placement,
     candidates_of,
+    check,
     place,
     profile_of,
     relation_vetoes,

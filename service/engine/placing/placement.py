@@ -12,7 +12,13 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import DomainScores, RelativeScore
 from service.engine.placing.nominations import assume_reservation, reservations, reserved_node
-from service.engine.placing.refusal import Refusal, refuse
+from service.engine.placing.refusal import (
+    PrefilterRejection,
+    Refusal,
+    failures_of,
+    prefilter,
+    refuse,
+)
 from service.engine.placing.spread_fallback import fallbacks, variant
 from service.engine.profiles.profile import Profile, RelationPlugins, RelativeWeight
 from service.engine.ranking.rank_cache import Candidates
@@ -282,3 +288,23 @@ def _relative_scores(
         if scores is not None:
             answer.append(scores)
     return answer
+
+
+def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
+    """Return the reasons for rejecting a pod on a node, by plugin; empty if the pod fits.
+
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is not a profile of the cluster.
+    """
+    profile, pod = profile_of(cluster, pod), resolve_fallbacks(cluster, pod)
+    slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
+    prefiltered = prefilter(cluster, pod_class, profile)
+    if isinstance(prefiltered, PrefilterRejection):
+        return {prefiltered.plugin: [prefiltered.reason]}
+    failures = failures_of(cluster, pod, profile)
+    reasons = {
+        plugin: [failure.reason for failure in failing if failure.nodes[slot]]
+        for plugin, failing in failures.items()
+    }
+    return {plugin: failing for plugin, failing in reasons.items() if failing}

@@ -31,9 +31,9 @@ from service.scheduler.decide.status.pod_conditions import (
     record_evicted,
     with_eviction,
 )
+from service.scheduler.plans.bounds import evictions_left
 from service.scheduler.plans.drain.cordon import plans_in
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, stays, units_of
-from service.scheduler.plans.eviction_bounds import evictions_left
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.rebalance.progress import RebalanceProgress
 from service.scheduler.plans.replace.wave import (

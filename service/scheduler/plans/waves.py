@@ -21,11 +21,11 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.decide.status.references import pod_named
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import AffectedPods, BrokenRules
 from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import DrainUnit
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
 from service.scheduler.protocol.plans import Unplaced

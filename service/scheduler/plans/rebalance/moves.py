@@ -18,11 +18,11 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.rebalance.objectives import objective_totals
 from service.scheduler.plans.waves import (
     PROTECTED,

@@ -22,7 +22,7 @@ from service.scheduler.decide.status.pod_conditions import (
     record_evicted,
     with_eviction,
 )
-from service.scheduler.plans.eviction_bounds import evictions_left
+from service.scheduler.plans.bounds import evictions_left
 from service.scheduler.plans.rebalance.moves import Measured, measure, next_moves
 from service.scheduler.plans.waves import Blocked
 from service.scheduler.protocol.plans import FoundMoves, PlanBounds, Rebalance, Search, Selection

@@ -20,10 +20,10 @@ from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.rebalance.objectives import measures_of
 from service.scheduler.plans.rebalance.search import LocalSearch, Places
 from service.scheduler.plans.selection import field_error, pods_of

@@ -18,9 +18,9 @@ from service.engine.state.pods.classes import PodClass
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.remove.order import RemovalOrder, removal_order_of
 from service.scheduler.plans.selection import field_error, pods_of
 from service.scheduler.plans.waves import (

@@ -49,7 +49,7 @@ from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
 from service.scheduler.decide.object_writes import not_found
 from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by
-from service.scheduler.plans.protected_pods import is_protected
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.plans import PlanBounds
 from service.scheduler.protocol.repairs import Repair, RepairMove, RepairsAnswer

@@ -21,9 +21,9 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.placement_request import place_one_by_one
 from service.scheduler.decide.placing.pod_placement import Candidate
+from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import BrokenRules
 from service.scheduler.plans.fork import Fork
-from service.scheduler.plans.protected_pods import is_protected
 from service.scheduler.plans.remove.order import is_ready, removal_order_of
 from service.scheduler.plans.waves import (
     PROTECTED,

@@ -1,8 +1,14 @@
-"""Which pods a plan's bounds keep on their nodes, whatever its goal."""
+"""What the bounds of a stored plan allow: the evictions left, and the pods that may not be moved."""
 
 from service.model.core.selectors import matches
-from service.model.plans.plan import ProtectedPods
+from service.model.plans.plan import PlanBody, ProtectedPods
 from service.model.pods.pod import Pod
+
+
+def evictions_left(body: PlanBody) -> int | None:
+    """Return how many more pods a plan may evict, or None for any number."""
+    most = body.spec.bounds.evictions_max
+    return None if most is None else max(most - body.status.evicted, 0)
 
 
 def is_protected(pod: Pod, protect: ProtectedPods | None) -> bool:
