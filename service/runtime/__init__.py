@@ -1,1 +1,1 @@
-"""Basics of a server's processes: clock, identifiers, tasks, signals, and connections."""
+"""Building blocks of server processes: clock, identifiers, tasks, signals, and connections."""

@@ -681,7 +681,7 @@ class Scheduler:
             self.loops.sleep(name)
 
     async def _listen(self) -> None:
-        """Read the heads when other processes hint that logs have grown (rule P14)."""
+        """Read the heads when other processes hint that logs have grown (protocol rule P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
                 await self._look(grown or self._everything(), idle_only=bool(grown))

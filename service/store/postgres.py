@@ -1,4 +1,4 @@
-"""The store on PostgreSQL, composed of its parts."""
+"""The PostgreSQL store: log, objects, leases, events, and the other parts on shared connection pools."""
 
 import asyncio
 import importlib

@@ -106,7 +106,7 @@ class Servers:
         self._told_at = float("-inf")
 
     def is_here(self, name: str) -> bool:
-        """Return whether a worker belongs to this server, with its socket in the private folder."""
+        """Return whether a worker belongs to this server, and so listens in the private folder."""
         return server_in(name) in {None, self._server_id}
 
     def is_gone(self, name: str) -> bool:

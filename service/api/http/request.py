@@ -108,7 +108,7 @@ def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int |
 
 
 def flag(parameters: Mapping[str, str], name: str) -> bool:
-    """Return a query parameter as a boolean; False if absent."""
+    """Return a query parameter as a boolean, or False if absent."""
     text = parameters.get(name, "false")
     if text not in ("true", "false"):
         raise wrong_parameter(name, "has to be true or false", text)

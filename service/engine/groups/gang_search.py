@@ -399,7 +399,7 @@ class GroupSearch:
         self._cluster.put_pod(replace(pod, node_name=node_name))
 
     def _with_bindings(self, placements: Sequence[Placement]) -> Iterator[Placement]:
-        """Add the checked bindings, because another order could yield different ones."""
+        """Yield each placement with the bindings that the search chose for it."""
         for index, placement in enumerate(placements):
             bindings = self._bindings[index]
             devices = self._devices[index]

@@ -50,7 +50,7 @@ NO_BOUND: Final = Bound(NOTHING, frozenset())
 
 
 class CrossNodeSearch:
-    """Tries nodes one by one for one pod, leaving the cluster unchanged."""
+    """Finds the pods to evict, on a node and elsewhere, so that a pod fits there."""
 
     def __init__(
         self,

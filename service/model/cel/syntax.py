@@ -15,7 +15,7 @@ _COMPOSED = {6: "list", 7: "map", 9: "struct", 10: "param"}
 
 
 class Loop(NamedTuple):
-    """The parts of a comprehension; every macro is expanded into one."""
+    """The parts of a comprehension, to which `cel.bind` and macros such as `all` are expanded."""
 
     variable: str
     second: str

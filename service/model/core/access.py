@@ -72,7 +72,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     @property
     def is_identified(self) -> bool:
-        """Whether an identity provider authenticated the principal, without a token of ours."""
+        """Whether an identity provider authenticated the principal, rather than a Moorage token."""
         return self.expires_at is not None
 
     @property

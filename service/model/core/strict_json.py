@@ -136,7 +136,7 @@ def _too_deep() -> MalformedJSON:
 
 
 def _refuse_deep(raw: bytes) -> None:
-    """Raise if JSON is nested too deeply, by removing innermost brackets level by level."""
+    """Raise if JSON is nested too deeply; each pass strips the innermost brackets."""
     if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
         return
     brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)

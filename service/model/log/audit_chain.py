@@ -1,4 +1,4 @@
-"""The audit log: writes and refusals with their callers, in rows chained by hashes.
+"""The audit log: writes and refusals with their callers, in hash-chained rows.
 
 Each cluster has its own chain, extended by its commits. Rows about the server as a whole (created
 and deleted clusters, and refusals) form the chain `SERVER_CHAIN`. `Verifier` detects rows that were

@@ -94,7 +94,7 @@ class RemovePods(msgspec.Struct, frozen=True):
 
 
 class PutPods(msgspec.Struct, frozen=True):
-    """Add or replace pods; those with a `nodeName` are on that node."""
+    """Add or replace pods; those with a `nodeName` are placed on that node."""
 
     pods: tuple[PodManifest, ...]
 

@@ -229,7 +229,7 @@ class EmbeddedPostgres:
                 pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
-        """Return True to retry: always once the server has run, else for a minute if useful."""
+        """Return whether to retry: always once it was ready; before, failed starts for a minute."""
         if isinstance(error, OSError):
             error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
         passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at

@@ -344,7 +344,7 @@ def _counters(blocker: DomainBlocker) -> Sequence[DomainCounter]:
 
 
 class WeightedTerm(NamedTuple):
-    """The contribution of one preferred term to the score of a domain."""
+    """The contribution of one affinity term to a domain's score."""
 
     counter: DomainCounter
     weight: int

@@ -40,7 +40,7 @@ class SpreadRule:
         )
 
     def counts_owner(self, pod: Subject) -> bool:
-        """Return whether a pod that has the constraint increases its own skew."""
+        """Return whether the constraint counts a pod that carries it."""
         reached = self.namespaces is None or self.namespaces.holds(
             pod.namespace, pod.namespace_labels
         )

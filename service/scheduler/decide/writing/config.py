@@ -1,4 +1,4 @@
-"""Changes a cluster's configuration, in a revision like any other."""
+"""Changes a cluster's configuration, as a regular revision."""
 
 import msgspec
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Decides requests to cordon, uncordon, and drain nodes, and to pause, resume, and cancel stored plans."""
+"""Handles requests to cordon, uncordon, and drain nodes, and to pause, resume, and cancel plans."""
 
 from hashlib import sha256
 from typing import Any

@@ -112,7 +112,7 @@ def _worthwhile(
 
 
 def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
-    """Yield the pods of steps that have not moved and may leave on their own."""
+    """Yield the pods that are still on their source node and can be evicted without their group."""
     for step in steps:
         pod = fork.replica.pod(step.namespace or "", step.name)
         if pod is None or pod.pod.node_name != step.from_node or pod.pod.finished:

@@ -47,7 +47,7 @@ class _Kind(NamedTuple):
 
 
 class LocalSearch:
-    """Tentatively moves a cluster's pods while that reduces its measures."""
+    """Moves pods tentatively for as long as a move lowers the costs of the cluster."""
 
     def __init__(
         self,

@@ -471,7 +471,7 @@ class _Search:
         return self._pod if spec is self._pod.spec else replace(self._pod, spec=spec)
 
     def tried(self, guess: Guess, *, with_reasons: bool = True) -> Placement | Refusal:
-        """Return the pod's placement or refusal after changes, and undo everything."""
+        """Return the placement or refusal of the pod with the changes applied, then undo them."""
         self._trials_left -= 1
         with self._after(guess) as pod:
             placement = place(self._cluster, pod, with_reasons=with_reasons)
@@ -503,7 +503,7 @@ class _Search:
         )
 
     def _moves(self, guess: Guess, node_name: str) -> list[RepairMove]:
-        """Place the evicted pods one by one after the pod, and undo everything."""
+        """Return where each evicted pod would go once the pod is placed."""
         self._trials_left -= len(guess.victims)
         with self._after(guess) as pod:
             self._cluster.put_pod(replace(pod, node_name=node_name))
