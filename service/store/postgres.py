@@ -1,4 +1,4 @@
-"""The PostgreSQL store: log, objects, leases, events, and the other parts on shared connection pools."""
+"""The PostgreSQL store: log, objects, leases, events, and more, on shared connection pools."""
 
 import asyncio
 import importlib

@@ -452,7 +452,7 @@ def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
 def _last_of_group(
     nodes: NodeTable, pod_class: PodClass, terms: Sequence[AffinityTerm]
 ) -> Mask | None:
-    """Return a mask of the only node with pods that match all terms, or None if there are several."""
+    """Return a mask of the only node with pods that match all terms, or None if several do."""
     if not terms or not pod_class.matches_all(terms):
         return None
     slots: set[int] = set()

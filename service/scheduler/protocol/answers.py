@@ -48,7 +48,7 @@ class ConfigAnswer(Answer, frozen=True, kw_only=True):
 
 
 class GeneratedName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The name generated for an object that had only a `generateName`."""
+    """The name that an object was given which had only a `generateName`."""
 
     item: int
     """Its place in the `List`, which counts from 0."""

@@ -46,7 +46,7 @@ _Numbered = tuple[int, LoggedCommit]
 
 
 class NodeIndex:
-    """An index of a ring's commits, starting at number `begin`, by the nodes whose pods they change.
+    """An index of a ring's commits from number `begin`, by the nodes whose pods they change.
 
     Each node's commits contain only the changes that concern it. A commit with unknown nodes is
     indexed, as a whole, for all nodes.

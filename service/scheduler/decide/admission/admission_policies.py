@@ -102,7 +102,7 @@ def _question(
     sent: PodManifest,
     stored: PodManifest | None,
 ) -> PolicyQuestion:
-    """Build the query that evaluates all policies, with the values that their expressions can read."""
+    """Build the query that evaluates all policies, with the values that expressions can read."""
     stored_namespace = replica.get("Namespace", "", sent.namespace)
     namespace = stored_namespace.manifest if stored_namespace else None
     assert namespace is None or isinstance(namespace, ObjectManifest)

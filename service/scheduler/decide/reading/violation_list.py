@@ -22,7 +22,7 @@ CONFLICTS_MAX = 100
 
 
 def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
-    """List every required rule that a placed pod breaks, without counting the pod itself as a match."""
+    """List each required rule that a placed pod breaks; the pod itself does not count as a match."""
     inspection = Inspection(context.replica.cluster)
     since = running_since(context)
     items: list[ViolationItem] = []
