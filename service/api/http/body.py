@@ -64,12 +64,12 @@ class BodyReader:
         operation = request.context.operation
         assert operation is not None
         limit, announced = self._limits[operation.limit], _announced(request)
-        _refuse_announced(announced.get(b"content-length") or b"0", limit)
+        _refuse_announced(announced.get(b"content-length") or "0", limit)
         unpacker = _unpacker_for(announced)
         body = await ArrivingBody(
             request.receive, request.context.reservation, limit, self._pace, unpacker
         ).whole()
-        if body and not announced.get(b"content-type", b"").decode("latin-1").strip():
+        if body and not announced.get(b"content-type", "").strip():
             raise untyped(operation)
         return body
 
@@ -85,29 +85,29 @@ class BodyReader:
             MalformedRequest, TooManyBytes, BodyTimeout, UnsupportedMediaType: as in `read`.
         """
         announced = _announced(request)
-        _refuse_announced(announced.get(b"content-length") or b"0", sys.maxsize)
+        _refuse_announced(announced.get(b"content-length") or "0", sys.maxsize)
         unpacker = _unpacker_for(announced)
         return ArrivingBody(
             request.receive, request.context.reservation, sys.maxsize, self._pace, unpacker
         ).pieces(waits)
 
 
-def _announced(request: ApiRequest) -> dict[bytes, bytes]:
+def _announced(request: ApiRequest) -> dict[bytes, str]:
     """Return the headers that describe the body, using the first occurrence of each."""
-    announced: dict[bytes, bytes] = {}
+    announced: dict[bytes, str] = {}
     for name, value in request.scope["headers"]:
         if name in _ANNOUNCING:
-            announced.setdefault(name, value)
+            announced.setdefault(name, value.decode("latin-1"))
     return announced
 
 
-def _unpacker_for(announced: Mapping[bytes, bytes]) -> Unpacker | None:
+def _unpacker_for(announced: Mapping[bytes, str]) -> Unpacker | None:
     coding = announced.get(b"content-encoding")
-    return None if coding is None else unpacker_of(coding.decode("latin-1"))
+    return None if coding is None else unpacker_of(coding)
 
 
-def _refuse_announced(content_length: bytes, limit: int) -> None:
-    if not content_length.isdigit():
+def _refuse_announced(content_length: str, limit: int) -> None:
+    if not (content_length.isascii() and content_length.isdigit()):
         raise MalformedRequest("Content-Length has to be a number.")
     if len(content_length) > 18 or int(content_length) > limit:  # noqa: PLR2004
         raise BodyTooLarge(f"The body is longer than {limit} bytes.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -162,7 +163,11 @@ class ApiRequest(Request[Any, Any, Any]):
     ) -> None:
         super().__init__(scope, receive, send)
         self.context = context_of(scope)
-        self.audited_caller = self.context.audited_caller()
+
+    @cached_property
+    def audited_caller(self) -> AuditedCaller:
+        """The caller as stored in the audit log; reads do without it."""
+        return self.context.audited_caller()
 
 
 def current_request() -> RequestContext | None:

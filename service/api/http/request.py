@@ -1,7 +1,7 @@
 """Read requests strictly: media types, headers, queries, and preconditions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl
 
 from litestar.types import HTTPScope
@@ -10,7 +10,7 @@ from service.api.http.compression import unpacker_of
 from service.api.http.context import ApiRequest
 from service.api.http.operation import JSON, UNHONORED, Operation
 from service.api.http.problems import MalformedRequest, UnsupportedMediaType
-from service.model.core.errors import FieldError
+from service.model.core.errors import FieldError, PreconditionFailed
 
 WRITES = frozenset({"DELETE", "PATCH", "POST", "PUT"})
 """Methods that may change something; preconditions of other methods can safely be ignored."""
@@ -160,6 +160,23 @@ def if_none_match(request: ApiRequest) -> tuple[str, ...] | None:
     """Return the entity tags of the request's If-None-Match, or None if it has none."""
     value = _lines(request, b"if-none-match")
     return None if value is None else entity_tags("If-None-Match", value, weak=True)
+
+
+def precondition_of(request: ApiRequest) -> Callable[[str | None], None]:
+    """Return a check of the request's If-Match and If-None-Match against a stored entity tag.
+
+    It takes None if nothing is stored, and raises PreconditionFailed.
+    """
+    wanted, unwanted = if_match(request), if_none_match(request)
+
+    def check(tag: str | None) -> None:
+        tags = set[str]() if tag is None else {"*", tag}
+        if wanted is not None and not tags.intersection(wanted):
+            raise PreconditionFailed("The entity tag is another one, or there is none.")
+        if unwanted is not None and tags.intersection(unwanted):
+            raise PreconditionFailed("There is one, with this entity tag.")
+
+    return check
 
 
 def _lines(request: ApiRequest, name: bytes) -> str | None:

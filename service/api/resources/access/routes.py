@@ -18,7 +18,7 @@ from service.api.http.dry_run import is_dry
 from service.api.http.operation import DRY_RUN, JSON, Body, Operation, Parameter, described
 from service.api.http.permissions import Admin, Cluster
 from service.api.http.problems import MalformedRequest
-from service.api.http.request import if_match, if_none_match, media_type, query
+from service.api.http.request import media_type, precondition_of, query
 from service.api.resources.access import schemas as principal_types
 from service.api.resources.objects.operations import IF_MATCH, IF_NONE_MATCH
 from service.api.resources.services import Services
@@ -41,7 +41,6 @@ from service.model.core.errors import (
     NoAdminLeft,
     NotFound,
     OutcomeUnknown,
-    PreconditionFailed,
     StorageUnavailable,
 )
 from service.model.core.strict_json import decode_strict
@@ -313,16 +312,8 @@ async def _has_to_keep_admin(
 
 def _precondition(request: ApiRequest) -> Precondition:
     """Return a check of the request's If-Match and If-None-Match against the stored row."""
-    wanted, unwanted = if_match(request), if_none_match(request)
-
-    def check(row: PrincipalRow | None) -> None:
-        tags = {"*", _tag(row)} if row else set[str]()
-        if wanted is not None and not tags.intersection(wanted):
-            raise PreconditionFailed("The entity tag is another one, or there is none.")
-        if unwanted is not None and tags.intersection(unwanted):
-            raise PreconditionFailed("There is one, with this entity tag.")
-
-    return check
+    check = precondition_of(request)
+    return lambda row: check(_tag(row) if row else None)
 
 
 def _tag(row: PrincipalRow) -> str:

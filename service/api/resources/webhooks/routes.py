@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 
 import msgspec
 from litestar import Response, delete, get, patch, post, put
@@ -24,7 +23,7 @@ from service.api.http.operation import (
     described,
 )
 from service.api.http.permissions import Cluster
-from service.api.http.request import if_match, if_none_match, media_type, query
+from service.api.http.request import media_type, precondition_of, query
 from service.api.http.responses import json_response
 from service.api.resources.objects import types as object_types
 from service.api.resources.objects.operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
@@ -46,7 +45,6 @@ from service.model.core.errors import (
     FieldError,
     InvalidManifest,
     NotFound,
-    PreconditionFailed,
 )
 from service.model.core.strict_json import decode_strict
 from service.model.core.times import rfc3339
@@ -399,17 +397,8 @@ def _wrong_url(url: str, settings: Settings) -> list[FieldError]:
 
 
 def _precondition(request: ApiRequest) -> Callable[[WebhookRow | None], None]:
-    return partial(_check, if_match(request), if_none_match(request))
-
-
-def _check(
-    wanted: tuple[str, ...] | None, unwanted: tuple[str, ...] | None, row: WebhookRow | None
-) -> None:
-    tags = {"*", _tag(row)} if row else set[str]()
-    if wanted is not None and not tags.intersection(wanted):
-        raise PreconditionFailed("The entity tag is another one, or there is none.")
-    if unwanted is not None and tags.intersection(unwanted):
-        raise PreconditionFailed("There is one, with this entity tag.")
+    check = precondition_of(request)
+    return lambda row: check(_tag(row) if row else None)
 
 
 def _tag(row: WebhookRow) -> str:
