@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from moorage.cli.exceptions import Stopped, Unavailable, WrongUsage
 from service.server.failures import ConfigurationError, StoppedError, UnavailableError
+from service.settings import InvalidSettings
 
 
 @contextmanager
@@ -18,7 +19,7 @@ def as_command_errors() -> Iterator[None]:
     """
     try:
         yield
-    except ConfigurationError as error:
+    except (ConfigurationError, InvalidSettings) as error:
         raise WrongUsage(str(error)) from None
     except UnavailableError as error:
         raise Unavailable(str(error)) from None

@@ -1,6 +1,5 @@
 """`moorage serve`: the server, until it is stopped."""
 
-from moorage.cli.exceptions import WrongUsage
 from service.cli.server_failures import as_command_errors
 from service.cli.server_options import (
     AccessLog,
@@ -17,7 +16,6 @@ from service.cli.server_options import (
     WorkerCount,
     server_settings,
 )
-from service.settings import InvalidSettings
 
 
 def serve(
@@ -61,8 +59,5 @@ def serve(
     )
     with as_command_errors():
         require_tls(settings)
-        try:
-            require_packages(settings.tracing)
-        except InvalidSettings as error:
-            raise WrongUsage(str(error)) from None
+        require_packages(settings.tracing)
         run_server(settings, preload=["moorage.cli"])

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from moorage.cli.exceptions import Refused, WrongUsage
+from moorage.cli.changes.conflicts import until_current
+from moorage.cli.exceptions import WrongUsage
 from moorage.cli.render.rows import Item
 from moorage.cli.session.hints import suggest_namespaces
 from moorage.cli.session.options import Session
@@ -83,15 +83,7 @@ def _changed(session: Session, target: Target, change: Change) -> object:
         item, tag = session.client.get_tagged(path)
         return session.client.patch(path, change(item), headers={"If-Match": tag})
 
-    tried: object = Retrying(
-        stop=stop_after_attempt(ATTEMPTS), retry=retry_if_exception(_is_late), reraise=True
-    )(attempt)
-    return tried
-
-
-def _is_late(error: BaseException) -> bool:
-    """Return whether another client changed the object since it was read."""
-    return isinstance(error, Refused) and error.problem.get("code") == "PreconditionFailed"
+    return until_current(attempt, attempts_max=ATTEMPTS)
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -7,12 +7,10 @@ from urllib.parse import quote
 
 import typer
 
+from moorage.cli.changes.conflicts import until_current
 from moorage.cli.exceptions import Refused
 from moorage.cli.session.hints import NOT_FOUND
 from moorage.cli.session.options import Session
-
-CHANGED_MEANWHILE = "PreconditionFailed"
-
 
 ATTEMPTS_MAX = 10
 
@@ -78,18 +76,14 @@ def change_grants(session: Session, path: str, change: Callable[[Grants | None],
 
     If another client changes the grants concurrently, `change` is called again with the new ones.
     """
-    for attempt in range(1, ATTEMPTS_MAX + 1):
+
+    def attempt() -> None:
         known, precondition = _known(session, path)
         wanted = change(known)
-        if wanted == known:
-            return
-        try:
+        if wanted != known:
             session.client.put(path, {"grants": wanted}, precondition)
-        except Refused as error:
-            if error.problem.get("code") != CHANGED_MEANWHILE or attempt == ATTEMPTS_MAX:
-                raise
-        else:
-            return
+
+    until_current(attempt, attempts_max=ATTEMPTS_MAX)
 
 
 def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:

@@ -1,0 +1,26 @@
+"""Repeats changes that lost a race with another client's change of the same object."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+from moorage.cli.exceptions import Refused
+
+T = TypeVar("T")
+
+
+def until_current(attempt: Callable[[], T], *, attempts_max: int) -> T:
+    """Call `attempt`, which reads and writes, until nobody changes what it read in between.
+
+    Raises:
+        Refused: the server refused, or other clients were faster each time.
+    """
+    tried: T = Retrying(
+        stop=stop_after_attempt(attempts_max), retry=retry_if_exception(_is_late), reraise=True
+    )(attempt)
+    return tried
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, Refused) and error.problem.get("code") == "PreconditionFailed"
