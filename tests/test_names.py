@@ -1,18 +1,14 @@
 """Names are handles: a module has one or two words, a class is a noun, and no value is called `each`.
 
-`tests/name_offenders.toml` lists what broke these laws when they were made. It can only get shorter:
-a new offender fails here, and so does an entry that offends no more. `docs/decisions/rooms.md` has
-the reasons.
+`docs/decisions/rooms.md` has the reasons.
 """
 
 import ast
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +20,6 @@ WRITTEN_FROM_OTHERS = {"_compiled", "synchronous"}
 DECIDING = (ROOT / "service" / "engine", ROOT / "service" / "scheduler")
 """Who reads of a decision reads of both, so that a name means one class in them."""
 GLOSSARY = ROOT / "docs" / "architecture.md"
-OFFENDERS = ROOT / "tests" / "name_offenders.toml"
 
 WORDS_MAX = 2
 LONGER = {
@@ -48,13 +43,6 @@ NOUNS = (
 """Endings of class names that are nouns or adjectives, though they look like verbs."""
 NO_VALUES = ("each", "told", "found")
 """They say nothing of what they are: a value is named by its noun."""
-SLACK = 50
-"""By how much fewer such values there may be than the file says, before it has to be corrected."""
-
-
-@cache
-def offenders() -> dict[str, Any]:
-    return tomllib.loads(OFFENDERS.read_text(encoding="utf-8"))
 
 
 def modules() -> Iterator[Path]:
@@ -122,7 +110,7 @@ def imported(tree: ast.Module) -> Iterator[Path]:
 
 
 def values_without_a_noun() -> Counter[str]:
-    counts = Counter(dict.fromkeys(NO_VALUES, 0))
+    counts = Counter[str]()
     for path in modules():
         for node in ast.walk(tree_of(path)):
             name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
@@ -140,16 +128,12 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_law_of_names_has_no_new_offender_and_none_that_offends_no_more(law: str) -> None:
-    assert LAWS[law]() == set(offenders()[law]), f"correct [{law}] if there are fewer"
+def test_a_law_of_names_has_no_offender(law: str) -> None:
+    assert LAWS[law]() == set()
 
 
-def test_ever_fewer_values_have_no_noun_for_a_name() -> None:
-    counts, most = values_without_a_noun(), offenders()["values"]
-
-    assert counts.keys() == most.keys() == set(NO_VALUES)
-    assert {name: counts[name] for name in most if counts[name] > most[name]} == {}
-    assert {name: counts[name] for name in most if counts[name] < most[name] - SLACK} == {}
+def test_every_value_has_a_noun_for_a_name() -> None:
+    assert values_without_a_noun() == Counter()
 
 
 def test_a_longer_name_that_is_allowed_is_in_use() -> None:
@@ -172,17 +156,3 @@ def test_a_public_class_of_scheduler_and_engine_has_a_name_of_its_own() -> None:
                 defined[node.name].append(named(path))
 
     assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
-
-
-def write_offenders() -> None:
-    """Write the file anew; the laws then see who is new in it: `git diff`."""
-    lines = ["# What breaks a law of `test_names.py`; these lists only get shorter.", ""]
-    for law, breaking in LAWS.items():
-        lines += [f"{law} = [", *(f'    "{name}",' for name in sorted(breaking())), "]", ""]
-    counts = values_without_a_noun()
-    lines += ["[values]", *(f"{name} = {counts[name]}" for name in NO_VALUES)]
-    OFFENDERS.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_offenders()
