@@ -112,6 +112,7 @@ def present(**fields: Any) -> Manifest:
 def configs(draw: DrawFn, world: World) -> Manifest:
     """A cluster's configuration; every setting is mostly left at its default."""
     settings = {
+        "kubernetes": st.sampled_from(("1.35", "1.36", "1.37")),
         "semantics": st.sampled_from(("Kubernetes", "DesignDocuments")),
         "emptyNodeSelectorTerm": st.sampled_from(("MatchNone", "MatchAll")),
         "requiredAffinityTerms": st.sampled_from(("SamePod", "PerTerm")),

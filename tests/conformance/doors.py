@@ -187,7 +187,7 @@ def failure(case: Case, cluster: Cluster) -> str:
     want = vectors.expected(case)
     pod = objects.pod(case["pod"], incoming=True)
     got = msgspec.to_builtins(explain(cluster, pod))
-    del got["semantics"]
+    del got["semantics"], got["kubernetes"]
     placement = place(cluster, pod)
     if isinstance(placement, Placement):
         node_name = placement.node_name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.engine.framework.plugin import DEFAULT_RESOURCES
-from service.engine.plugins.balanced_allocation import BalancedAllocation
+from service.engine.plugins.balanced_allocation import BalancedAllocation, BalanceGain
 from service.engine.plugins.node_resources_fit import FitArguments, NodeResourcesFit
 from service.engine.state.nodes.columns import ALL
 from service.engine.state.nodes.node_table import EXACT_MAX, NodeTable
@@ -55,7 +55,11 @@ def test_many_nodes_score_as_one_by_one(seed, odd):
     for request in ({"cpu": "1m", "memory": "1"}, {"cpu": "777m", "memory": "3000"}, {"cpu": "9"}):
         asking = objects.pod(pod("p").request(**request), incoming=True)
         rules = Scene().engine.class_of(asking).template.rules
-        for plugin in (NodeResourcesFit(FitArguments()), BalancedAllocation(DEFAULT_RESOURCES)):
+        for plugin in (
+            NodeResourcesFit(FitArguments()),
+            BalancedAllocation(DEFAULT_RESOURCES),
+            BalanceGain(DEFAULT_RESOURCES),
+        ):
             one_by_one = [plugin.score(nodes, rules, int(slot)) for slot in alive]
             assert plugin.scores(nodes, rules, ALL)[alive].tolist() == one_by_one
             assert plugin.scores(nodes, rules, alive).tolist() == one_by_one

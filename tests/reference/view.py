@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 Manifest = dict[str, Any]
 Labels = dict[str, str]
 
+NEWEST = "1.35"
+"""The Kubernetes version that clusters follow which name none."""
+
 
 class Verdict(NamedTuple):
     """Why a plugin rejects a node; unresolvable: no eviction there could help."""
@@ -81,6 +84,7 @@ class Settings:
         features = config.get("features") or {}
         self.reads_namespace_selectors = bool(features.get("PodAffinityNamespaceSelector", True))
         self.weight_per_term = part("preferredTermWeight", "PerTerm")
+        self.kubernetes = config.get("kubernetes", NEWEST)
         self.daemon_namespaces = config.get("daemonNamespaces", ["kube-system"])
         self.hard_pod_affinity_weight = config.get("hardPodAffinityWeight", 1)
         self.symmetric_preferred_affinity = config.get("symmetricPreferredAffinity", True)

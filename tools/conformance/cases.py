@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.model.cluster.versions.known import UNNAMED
 from service.model.core.kind import KindSpec
 from service.model.registry.kinds import DECLARED_KINDS
 
@@ -37,7 +38,7 @@ AS_GIVEN = {"nodeConditions": "Ignore"}
 
 KINDS_BY_PLURAL: Mapping[str, KindSpec] = {each.plural: each for each in DECLARED_KINDS.values()}
 
-OURS_ALONE = frozenset({"semantics"})
+OURS_ALONE = frozenset({"semantics", "kubernetes"})
 """Fields of an explanation that kube-scheduler's answer does not have."""
 
 OF_PREEMPTION = frozenset({"preemption", "why", "fullMessage"})
@@ -90,7 +91,7 @@ def settings_of(vector: Vector) -> dict[str, Any]:
         for name, value in vector["config"].items()
         if name not in READER_NOTES
     }
-    return {**AS_GIVEN, **given, **departures_of(vector)}
+    return {**AS_GIVEN, "kubernetes": UNNAMED, **given, **departures_of(vector)}
 
 
 def departures_of(vector: Vector) -> dict[str, Any]:

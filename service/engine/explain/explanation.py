@@ -28,6 +28,7 @@ from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.volumes.matching import VolumeMatches
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.pods.annotated_rules import RulesOrigin, rules_from
 from service.model.pods.pod import Pod
 
@@ -76,6 +77,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     A caller who may not read all of the cluster sees `volume` in place of the name.
     Claims that have their volumes are left out; absent if the pod has no claims or no node is feasible."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     semantics: str
     """The preset of rules that was applied: Kubernetes or DesignDocuments."""
     exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
@@ -97,6 +100,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many nodes there are."""
     reasons: dict[str, dict[str, int]]
     """Plugin to reason to the number of nodes that it rejected first."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     semantics: str
     """The preset of rules that was applied: Kubernetes or DesignDocuments."""
     exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
@@ -114,12 +119,11 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     profile, stored = profile_of(cluster, pod), pod
     pod = resolve_fallbacks(cluster, stored)
     pod_class = cluster.class_of(pod)
-    semantics = cluster.config.semantics
     exempt = _left_out(cluster, stored, pod, profile)
     prefiltered = prefilter(cluster, pod_class, profile) if cluster.nodes.count else None
     if isinstance(prefiltered, PrefilterRejection):
         message = refuse(cluster, pod, profile).message
-        return _rejection_explanation(prefiltered, message, semantics, exempt, pod)
+        return _rejection_explanation(prefiltered, message, cluster.config, exempt, pod)
     failures = failures_of(cluster, pod, profile)
     slots = _feasible_slots(cluster, failures, prefiltered)
     scores = _scores(cluster, pod_class, profile, slots)
@@ -142,7 +146,8 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
         best=sorted(name for name, score in zip(names, total, strict=True) if score == top),
         message=None if refusal is None else refusal.message,
         bindings=_bindings(pod_class, profile, names, slots),
-        semantics=semantics,
+        kubernetes=cluster.config.kubernetes,
+        semantics=cluster.config.semantics,
         exemptions=exempt,
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
@@ -204,6 +209,7 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
         feasible_count=feasible,
         nodes=cluster.nodes.count,
         reasons=answer.reasons,
+        kubernetes=cluster.config.kubernetes,
         semantics=cluster.config.semantics,
         exemptions=_left_out(cluster, stored, pod, profile),
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
@@ -221,7 +227,7 @@ def _left_out(
 def _rejection_explanation(
     rejection: PrefilterRejection,
     message: str,
-    semantics: str,
+    config: ClusterConfig,
     left_out: list[Exemption] | msgspec.UnsetType,
     pod: Pod,
 ) -> Explanation:
@@ -239,7 +245,8 @@ def _rejection_explanation(
         total={},
         best=[],
         message=message,
-        semantics=semantics,
+        kubernetes=config.kubernetes,
+        semantics=config.semantics,
         exemptions=left_out,
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )

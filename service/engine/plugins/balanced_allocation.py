@@ -1,7 +1,8 @@
 """NodeResourcesBalancedAllocation: nodes whose resource utilizations are closer score higher."""
 
+from collections.abc import Mapping
 from math import sqrt
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,15 @@ from service.model.cluster.plugin_args import BalancedAllocationArgs
 from service.model.cluster.plugin_rules import Arguments
 
 NAME = "NodeResourcesBalancedAllocation"
+NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""The resources that count whether or not the pod requests them."""
+HALF_NODE_SCORE = MAX_NODE_SCORE // 2
 Floats = npt.NDArray[np.float64]
 
 
 class BalancedAllocation(NodePlugin):
+    """Scores the balance that results on a node, as kube-scheduler does up to version 1.35."""
+
     name: ClassVar[str] = NAME
     weight: ClassVar[int] = 1
     reads_usage: ClassVar[bool] = True
@@ -37,9 +43,11 @@ class BalancedAllocation(NodePlugin):
 
     @classmethod
     @override
-    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> "BalancedAllocation":
         arguments = profile.arguments_of(cls.name, BalancedAllocationArgs)
-        return cls(resources_of(arguments.resources))
+        by_gain = config.scheduler_version.scores_balance_gain
+        plugin = BalanceGain if by_gain else BalancedAllocation
+        return plugin(resources_of(arguments.resources))
 
     @override
     def scores_for(self, rules: NodeRules) -> bool:
@@ -52,37 +60,88 @@ class BalancedAllocation(NodePlugin):
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         if self._plain and nodes.divides_evenly:
-            return self._plain_scores(nodes, rules, rows)
-        asked = dict(rules.needs.amounts)
-        fractions = []
-        for name in self._resources:
-            capacity = at(nodes.allocatable(name), rows)
-            wanted = at(nodes.requested(name), rows) + asked.get(name, 0)
-            fraction = np.minimum(wanted / np.maximum(capacity, 1), 1.0)
-            fractions.append(np.where(capacity > 0, fraction, np.nan))
-        return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
-
-    def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """Return the scores if only cpu and memory count and every node has both."""
-        scores = _fraction(nodes, "cpu", rules.needs.cpu, rows)
-        scores -= _fraction(nodes, "memory", rules.needs.memory, rows)
-        scores /= 2
-        np.abs(scores, out=scores)
-        np.subtract(1, scores, out=scores)
-        scores *= MAX_NODE_SCORE
-        return scores.astype(np.int64)
+            return _plain_balance(nodes, rules.needs.cpu, rules.needs.memory, rows)
+        return _balance(nodes, self._amounts(rules), rows)
 
     @override
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
         if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
-        cpu = nodes.allocatable_at("cpu", slot)
-        memory = nodes.allocatable_at("memory", slot)
-        if cpu == 0 or memory == 0:
-            return MAX_NODE_SCORE
-        one = min((nodes.requested_at("cpu", slot) + rules.needs.cpu) / cpu, 1.0)
-        other = min((nodes.requested_at("memory", slot) + rules.needs.memory) / memory, 1.0)
-        return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
+        return _balance_at(nodes, rules.needs.cpu, rules.needs.memory, slot)
+
+    def _amounts(self, rules: NodeRules) -> dict[str, int]:
+        """Return what the pod requests of each scored resource.
+
+        An extended resource that the pod does not request is omitted, as in Kubernetes.
+        """
+        asked = dict(rules.needs.amounts)
+        return {
+            name: asked.get(name, 0)
+            for name in self._resources
+            if name in NATIVE_RESOURCES or asked.get(name)
+        }
+
+
+class BalanceGain(BalancedAllocation):
+    """Scores how much the pod improves a node's balance, as kube-scheduler does from version 1.36.
+
+    The score is 75 if the balance stays as it is, and between 50 and 100 (kubernetes#135573).
+    """
+
+    @override
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        if self._plain and nodes.divides_evenly:
+            scores = _plain_balance(nodes, rules.needs.cpu, rules.needs.memory, rows)
+            scores -= _plain_balance(nodes, 0, 0, rows)
+        else:
+            amounts = self._amounts(rules)
+            scores = _balance(nodes, amounts, rows) - _balance(
+                nodes, dict.fromkeys(amounts, 0), rows
+            )
+        scores += HALF_NODE_SCORE
+        scores >>= 1
+        scores += HALF_NODE_SCORE
+        return scores
+
+    @override
+    def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
+        if not self._plain:
+            return int(self.scores(nodes, rules, np.array([slot]))[0])
+        before = _balance_at(nodes, 0, 0, slot)
+        after = _balance_at(nodes, rules.needs.cpu, rules.needs.memory, slot)
+        return HALF_NODE_SCORE + (HALF_NODE_SCORE + after - before) // 2
+
+
+def _balance(nodes: NodeTable, amounts: Mapping[str, int], rows: Rows) -> Ints:
+    """Return 100 less the deviation of the requested fractions with `amounts`, shape (rows,)."""
+    fractions = []
+    for name, amount in amounts.items():
+        capacity = at(nodes.allocatable(name), rows)
+        wanted = at(nodes.requested(name), rows) + amount
+        fraction = np.minimum(wanted / np.maximum(capacity, 1), 1.0)
+        fractions.append(np.where(capacity > 0, fraction, np.nan))
+    return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _plain_balance(nodes: NodeTable, cpu: int, memory: int, rows: Rows) -> Ints:
+    """Return the balance if only cpu and memory count and every node has both, shape (rows,)."""
+    scores = _fraction(nodes, "cpu", cpu, rows)
+    scores -= _fraction(nodes, "memory", memory, rows)
+    scores /= 2
+    np.abs(scores, out=scores)
+    np.subtract(1, scores, out=scores)
+    scores *= MAX_NODE_SCORE
+    return scores.astype(np.int64)
+
+
+def _balance_at(nodes: NodeTable, cpu: int, memory: int, slot: int) -> int:
+    """Return the balance of cpu and memory on one node, from 50 to 100."""
+    of_cpu, of_memory = nodes.allocatable_at("cpu", slot), nodes.allocatable_at("memory", slot)
+    if of_cpu == 0 or of_memory == 0:
+        return MAX_NODE_SCORE
+    one = min((nodes.requested_at("cpu", slot) + cpu) / of_cpu, 1.0)
+    other = min((nodes.requested_at("memory", slot) + memory) / of_memory, 1.0)
+    return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
 
 
 def _fraction(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Floats:

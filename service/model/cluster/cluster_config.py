@@ -18,6 +18,8 @@ from service.model.cluster.plugin_args import (
 )
 from service.model.cluster.plugin_rules import ALL, KNOWN, Arguments
 from service.model.cluster.profiles import DEFAULT_SCHEDULER, Profile
+from service.model.cluster.versions.known import NEWEST, UNNAMED, VERSIONS, VersionName
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.errors import ObjectUnreadable, PluginMissing
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, Strict
 from service.model.core.type_rules import declared
@@ -76,6 +78,9 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """`GET/PATCH /v1/clusters/{cluster}`: `config`. Encoded, it shows every setting."""
 
+    kubernetes: VersionName = NEWEST
+    """The Kubernetes version whose kube-scheduler decides. A cluster keeps its version until another
+    one is set; new clusters get the newest."""
     semantics: Literal["Kubernetes", "DesignDocuments"] = "Kubernetes"
     """Preset for the four settings that follow: one that is null takes the preset's choice."""
     empty_node_selector_term: Literal["MatchNone", "MatchAll"] | None = None
@@ -177,6 +182,11 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     `placePendingPods` is true."""
     orphan_grace_seconds: int = 10
     """How long after that; until then a new node of the name has the pods again."""
+
+    @property
+    def scheduler_version(self) -> SchedulerVersion:
+        """What the version of kube-scheduler decides differently from others."""
+        return VERSIONS[self.kubernetes]
 
     @property
     def evicts_for_taints(self) -> bool:
@@ -306,9 +316,11 @@ def stored_config(body: bytes) -> ClusterConfig:
     """
     try:
         present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
-        return msgspec.convert(present, ClusterConfig)
+        config = msgspec.convert({"kubernetes": UNNAMED, **present}, ClusterConfig)
+        VERSIONS[config.kubernetes]
     except Exception as error:
         raise ObjectUnreadable(CLUSTER_KIND, "", CLUSTER_NAME) from error
+    return config
 
 
 def usable_config(body: bytes) -> ClusterConfig:

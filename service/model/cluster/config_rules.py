@@ -10,6 +10,7 @@ from service.model.cluster.features import Features
 from service.model.cluster.plugin_rules import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.cluster.policy_rules import POLICY, few
 from service.model.cluster.scoring_rules import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
+from service.model.cluster.versions.known import VERSIONS
 from service.model.core import names
 from service.model.core.type_rules import declared
 from service.model.core.validators import (
@@ -185,7 +186,13 @@ LIMITED_RESOURCE: Mapping[str, Rule] = {
 }
 """Validation rules for the fields of a limited resource."""
 
+
+def _version(value: object, path: str, problems: Problems) -> None:
+    one_of(*VERSIONS)(value, path, problems)
+
+
 SETTINGS: Mapping[str, Rule] = {
+    "kubernetes": _version,
     "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
     "daemonNamespaces": _NAMESPACES,
     "nodeTopologyKeys": list_of(text(names.topology_key)),

@@ -1,0 +1,1 @@
+"""The Kubernetes versions whose scheduler a cluster can follow, one module each."""

@@ -1,0 +1,6 @@
+"""Kubernetes 1.35, the oldest version that a cluster can follow."""
+
+from service.model.cluster.versions.version import SchedulerVersion
+
+V1_35 = SchedulerVersion(name="1.35", patch="1.35.4")
+"""kube-scheduler 1.35."""
