@@ -265,6 +265,7 @@ def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Pla
     return PlanAnswer(
         revision=planned.revision,
         status=planned.status,
+        kubernetes=planned.kubernetes,
         complete=planned.complete,
         changed=planned.changed,
         steps=steps[:steps_max],

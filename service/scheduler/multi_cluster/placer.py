@@ -216,6 +216,7 @@ class _Work:
         self._clusters = clusters
         self._may_go_on = may_go_on
         self._revisions: dict[str, int] = {}
+        self._kubernetes: dict[str, str] = {}
         self._committed = False
         self._results: dict[int, OverClustersResult] = {}
 
@@ -226,6 +227,7 @@ class _Work:
         return OverClustersAnswer(
             committed=self._committed,
             revisions=dict(sorted(self._revisions.items())),
+            kubernetes=dict(sorted(self._kubernetes.items())),
             results=[self._results[index] for index in sorted(self._results)],
         )
 
@@ -400,6 +402,7 @@ class _Work:
     async def _record_answer(self, ask: ClusterQuery) -> PlacementAnswer:
         answer = await self._clusters.place(ask)
         self._revisions[ask.cluster] = answer.revision
+        self._kubernetes[ask.cluster] = answer.kubernetes
         self._committed |= answer.committed
         return answer
 

@@ -69,6 +69,7 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     before, after = align_resources(before, after)
     return Planned(
         revision=fork.revision,
+        kubernetes=fork.replica.config.kubernetes,
         complete=reached.complete,
         changed=changed,
         steps=reached.steps,

@@ -96,6 +96,8 @@ class PlacementAnswer(WriteAnswer, frozen=True, kw_only=True):
     """Whether this call wrote something."""
     attempts: int
     """How often the request was decided; more than once if races were lost."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     results: list[PlacementResult]
     """What became of each pod."""
     group: GroupFailure | None = None
@@ -142,6 +144,8 @@ class OverClustersAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="came
     """Whether this call wrote something in any cluster."""
     revisions: dict[str, int]
     """The revision at which each cluster that was asked has answered last."""
+    kubernetes: dict[str, str]
+    """The Kubernetes version whose kube-scheduler each of them followed."""
     results: list[OverClustersResult]
     """What became of each pod."""
 

@@ -385,6 +385,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 class Planned(Answer, frozen=True, kw_only=True):
     """A plan as decided, before parts hidden from its caller are removed."""
 
+    kubernetes: str
     complete: bool
     changed: list[int]
     steps: list[PlanStep]
@@ -402,6 +403,8 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
 
     status: PlanStatus
     """Planned: nothing of it was done, and the cluster stays as it is. Committed: all of it was done."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed, after all changes."""
     complete: bool
     """Whether the goal is reached: every pod gets a node, or as many go as are to go."""
     changed: list[int]

@@ -226,6 +226,7 @@ class GroupAttempt:
             revision=self._context.replica.revision,
             committed=False,
             attempts=self._context.attempts,
+            kubernetes=self._context.replica.config.kubernetes,
             results=results,
             group=self._failure,
         )

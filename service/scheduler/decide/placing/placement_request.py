@@ -150,6 +150,7 @@ def place_one_by_one(
         revision=context.replica.revision,
         committed=False,
         attempts=context.attempts,
+        kubernetes=context.replica.config.kubernetes,
         results=list(map(results.__getitem__, keys)),
     )
 

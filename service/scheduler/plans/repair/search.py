@@ -192,6 +192,7 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
         revision=context.replica.revision,
         namespace=manifest.namespace,
         name=manifest.name,
+        kubernetes=context.replica.config.kubernetes,
         fits=result.fits,
         message=result.message,
         repairs=result.repairs,
