@@ -6,6 +6,7 @@ import msgspec
 
 from service.model.cluster.comparison import ClusterComparison
 from service.scheduler.protocol.answers import Answer, WriteAnswer
+from service.scheduler.protocol.choices import ChoiceDifference
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]
 Policy = Literal["BestEffort", "AllOrNothing"]
@@ -74,6 +75,9 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     if it cannot be made, and `message` then says why, as Kubernetes words it."""
     comparison: ClusterComparison | msgspec.UnsetType = msgspec.UNSET
     """With `compare`: the state of this cluster before the pods were placed."""
+    difference: ChoiceDifference | msgspec.UnsetType = msgspec.UNSET
+    """In simulations with `compareTo`: the node that the other Kubernetes version's kube-scheduler chooses; absent
+    if it is the same."""
 
 
 class GroupFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

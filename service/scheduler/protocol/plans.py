@@ -13,6 +13,7 @@ from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.choices import ChoiceDifference
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair
 
@@ -213,7 +214,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How many repairs are reported."""
 
 
-Goal = Place | Drain | Remove | Replace | Rebalance | Fit
+class Compare(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that placed pods are compared: which would get another node by changed settings."""
+
+    pods: Selection
+
+
+Goal = Place | Drain | Remove | Replace | Rebalance | Fit | Compare
 """The goal of a plan."""
 
 
@@ -393,6 +400,9 @@ class Planned(Answer, frozen=True, kw_only=True):
     before: Counted
     after: Counted
     status: PlanStatus = "Planned"
+    compared: Mapping[str, int] | None = None
+    """How many pods of each namespace were compared, or None if the goal does not ask for it."""
+    differences: list[ChoiceDifference] | None = None
     repairs: list[Repair] | None = None
     """The repairs, or None if the goal does not ask for any."""
     unfinished: str | None = None
@@ -422,6 +432,14 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     caller may not read; absent if there are none."""
     other_unplaced: int | msgspec.UnsetType = msgspec.UNSET
     """How many pods of other tenants get no node; absent if there are none."""
+    compared: int | msgspec.UnsetType = msgspec.UNSET
+    """Compare: how many placed pods that the caller may see were judged before and after the changes, each as
+    if it alone were placed anew; absent for other goals."""
+    differences: list[ChoiceDifference] | msgspec.UnsetType = msgspec.UNSET
+    """Compare: the first pods that would get another node after the changes, at most `stepsMax`; absent for
+    other goals."""
+    differences_total: int | msgspec.UnsetType = msgspec.UNSET
+    """Compare: how many such pods there are that the caller may see; absent for other goals."""
     repairs: list[Repair] | msgspec.UnsetType = msgspec.UNSET
     """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for other goals."""
     unfinished: str | msgspec.UnsetType = msgspec.UNSET
