@@ -27,7 +27,7 @@ def require_tls(settings: Settings) -> None:
 
 
 async def authenticates_callers(settings: Settings, database_url: str) -> bool:
-    """Return True if callers are authenticated, by tokens or by an identity provider."""
+    """Return whether callers are authenticated, by tokens or by an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
     store = PostgresStore(database_url, connections=1)

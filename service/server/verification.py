@@ -54,7 +54,7 @@ def run_verification(
     Raises:
         ConfigurationError: there is no such cluster, or the tables are not those of this version.
         UnavailableError: the database cannot be reached, or failed.
-        StoppedError: a signal came.
+        StoppedError: a stop signal arrived.
     """
     configure_logs(settings)
     chosen = [check for check in Check if not checks or check in checks]

@@ -92,7 +92,7 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Create or update a principal if the precondition holds; return True if it is new."""
+        """Create or update a principal if the precondition holds; return whether it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)

@@ -31,7 +31,7 @@ class Heartbeat:
     """Sends this worker's health to a Unix socket."""
 
     def __init__(self, path: str, check_ready: Callable[[], Awaitable[None]]) -> None:
-        """`check_ready` raises the reason if this process is not ready."""
+        """Create a heartbeat; `check_ready` raises the reason if this process is not ready."""
         self._path = path
         self._check_ready = check_ready
 

@@ -81,7 +81,7 @@ class ClusterBid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparisons(self) -> list[ClusterComparison]:
-        """The cluster's comparison for each pod of the unit."""
+        """How the cluster compares with others for each pod of the unit."""
         return [
             result.comparison
             for result in self.results

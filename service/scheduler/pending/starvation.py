@@ -29,7 +29,7 @@ class Starvation:
         return equivalence is self._chosen
 
     def choose(self, head_of: Callable[[EquivalenceClass], Order | None]) -> Order | None:
-        """Choose the class whose first pod precedes all others; return the pod, or None."""
+        """Choose the class whose first pod comes first in the queue; return that pod, or None."""
         self._starved = dict.fromkeys(filter(self._starves, self._starved))
         heads = {
             head: equivalence

@@ -244,7 +244,7 @@ class Planner:
         decide: Callable[[Replica], Steps[T]],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Decide in a separate turn, restoring the replica afterwards."""
+        """Run a decision when this plan's turn comes, then restore the replica."""
 
         async def attempt() -> T:
             async with self._in_turn(loop) as replica:

@@ -44,7 +44,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class DisplacedPod(msgspec.Struct, frozen=True):
-    """A waiting pod that lost its node."""
+    """A pod whose node a plan removes, so that it waits for another one."""
 
     name: ObjectName
     node_name: str

@@ -34,7 +34,7 @@ from service.scheduler.protocol.plans import (
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
-    """Make a small plan on the replica of the placements, like a dry run."""
+    """Make a small plan on the replica that placements use, like a dry run."""
     return make_plan(replace(context, is_late=_never), intent)
 
 
@@ -91,7 +91,7 @@ def _counted(fork: Fork, intent: MakePlan, *, rules: bool) -> Steps[Counted]:
 def _reached(
     fork: Fork, intent: MakePlan, editor: ForkEditor
 ) -> Steps[PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan]:
-    """Pursue the goal as far as possible."""
+    """Pursue the goal as far as possible, and return the resulting plan."""
     goal = intent.goal
     try:
         if isinstance(goal, Drain):

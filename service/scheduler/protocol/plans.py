@@ -1,4 +1,4 @@
-"""Plans and their parts: changes to a fork of a cluster, a goal, and bounds."""
+"""Plans: hypothetical changes to a cluster, a goal, bounds, and the resulting steps."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -30,25 +30,25 @@ class Domains(Strict, frozen=True, kw_only=True):
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects a change is about: those for which everything holds that is given."""
+    """The objects that a change selects: those that match every field given."""
 
     names: tuple[str, ...] | None = None
-    """The objects that a change selects: those that match every field given."""
+    """The names of the objects, or None for any."""
     selector: LabelSelector | None = None
     """A selector of the objects' labels."""
     topology: Domains | None = None
     """Domains: nodes that are in one of them, or pods on such nodes."""
     namespace: str | None = None
-    """For pods: the namespace that they are in; None: all in which the caller may place pods."""
+    """For pods: their namespace, or None for all in which the caller may place pods."""
 
     @property
     def named(self) -> float:
-        """The number of objects it names, or infinity if it selects others."""
+        """The number of objects selected by name, or infinity if objects are selected otherwise."""
         return float("inf") if self.names is None else len(self.names)
 
 
 class RemoveNodes(msgspec.Struct, frozen=True):
-    """Remove nodes. Pods are displaced, except those that name their node, which are deleted."""
+    """Remove nodes, displacing their pods; pods that name their node are deleted."""
 
     nodes: Selection
 
@@ -60,13 +60,13 @@ class CordonNodes(msgspec.Struct, frozen=True):
 
 
 class UncordonNodes(msgspec.Struct, frozen=True):
-    """Nodes take new pods again."""
+    """Uncordon nodes, so that they accept new pods again."""
 
     nodes: Selection
 
 
 class AddNodes(msgspec.Struct, frozen=True):
-    """Add nodes named `<template's name>-0` and so on, each in the next of the domains, if any are named."""
+    """Add nodes named `<template's name>-0` and so on, assigned to the given domains in turn."""
 
     template: NodeManifest
     count: int
@@ -81,7 +81,7 @@ class SetLabels(msgspec.Struct, frozen=True):
 
 
 class SetTaints(msgspec.Struct, frozen=True):
-    """Nodes get these taints in place of those that they have."""
+    """Replace all taints of nodes."""
 
     nodes: Selection
     taints: tuple[Taint, ...]
@@ -257,7 +257,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanStepKey(NamedTuple):
-    """What a step does, without its reason: plans with equal keys in equal order do the same."""
+    """What a step does, without its reason; plans with equal keys in the same order are equal."""
 
     action: str
     namespace: str | None

@@ -297,7 +297,7 @@ class EventStore(Protocol):
 
 
 class AuditStore(Protocol):
-    """The part of the audit store that the scheduler needs to bound it."""
+    """The part of the audit store that the scheduler needs to limit its size."""
 
     async def sweep(self, *, keep_seconds: float) -> int:
         """Delete some rows older than `keep_seconds`; return how many. Repeat until 0."""
@@ -305,7 +305,7 @@ class AuditStore(Protocol):
 
 
 class HousekeepingStore(Protocol):
-    """Bounds the logs and idempotency records of clusters."""
+    """Limits the size of the logs and idempotency records of clusters."""
 
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float

@@ -71,7 +71,7 @@ class NodeHeartbeats:
         return NodeLeases(row["now"], row["any"], frozenset(row["silent"]))
 
     async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
-        """Forget the heartbeats of deleted nodes."""
+        """Delete the heartbeats of deleted nodes."""
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:
                 await connection.execute(_FORGET, cluster_id, names)

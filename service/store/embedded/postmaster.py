@@ -50,11 +50,11 @@ class Postmaster:
 
     @property
     def is_adopted(self) -> bool:
-        """True if another process started it."""
+        """Whether another process started the server."""
         return self._child is None
 
     def is_alive(self) -> bool:
-        """Return True if the server runs; reap it if it was a child and has ended."""
+        """Return whether the server runs; reap it if it was a child and has ended."""
         if self._child is not None:
             return self._child.poll() is None
         return processes.is_postmaster(self.pid, self._folder.pgdata)

@@ -14,7 +14,7 @@ LEAF = 4
 
 
 class Layout:
-    """The tree and leaf of each node.
+    """Assigns each node to a tree and to a leaf of it.
 
     A key has one tree per domain; without a key there is one tree for all nodes.
     """

@@ -156,7 +156,7 @@ class MinimalEvictions:
         return None
 
     def _first_left(self, keys: Collection[ObjectName], key: ObjectName) -> ObjectName:
-        """Return the first remaining pod other than the victim; it is the same for all victims."""
+        """Return the first of these pods that is not the victim itself, cached for all victims."""
         first = self._first.get(id(keys))
         if first is None:
             first = self._first[id(keys)] = min(other for other in keys if other != key)

@@ -76,7 +76,7 @@ class _Sweep:
         self.all_down = False
 
     def run(self) -> Steps[None]:
-        """Do everything that is due now."""
+        """Update taints, evict pods, and end the pods of deleted nodes, as far as each is due."""
         yield from self._keep_readiness()
         for node in self._tainted():
             self._keep_times(node)

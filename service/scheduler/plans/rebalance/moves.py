@@ -2,8 +2,8 @@
 
 The search for moves runs in parallel with placements, so its state may be outdated when moves are
 made. Each wave is therefore tried again: its pods must be unmoved, their new nodes must have room
-beside all leaving pods, budgets must allow the moves, no rule may break, and the objectives must
-improve. Waves that fail are dropped, and the next search plans again.
+in addition to all leaving pods, budgets must allow the moves, no rule may break, and the objectives
+must improve. Waves that fail are dropped, and the next search plans again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ class Moves(NamedTuple):
 
 
 def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanStep]) -> Steps[Moves]:
-    """Return the steps of a search that can be taken now, at most as many as requested.
+    """Return the steps found by a search that can be taken now, at most as many as requested.
 
     No step is returned if all together no longer improve the objectives. A wave that makes room for
     others may be taken before the others are possible.
@@ -174,7 +174,7 @@ class _Judge:
         self.blocked: list[tuple[PodManifest, Blocked]] = []
 
     def begin(self, waves: Iterable[Sequence[PlanStep]]) -> Steps[None]:
-        """Put moving pods on both their nodes, and record which rules are broken then.
+        """Place moving pods on both their nodes, and record which rules are broken in that state.
 
         Budgets are recorded first, before leaving pods have replacements.
         """
@@ -207,7 +207,7 @@ class _Judge:
     def _moved(
         self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]
     ) -> Steps[Blocked | None]:
-        """Move pods to a wave's nodes, or return why not, leaving the restoration to the caller."""
+        """Move pods to a wave's nodes, or return what blocks them; the caller restores the fork."""
         if any(is_protected(pod.pod, self._protect) for pod in pods):
             return PROTECTED
         budget = self._allowances.blocking([pod.pod for pod in pods])
