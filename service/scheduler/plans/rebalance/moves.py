@@ -20,7 +20,6 @@ from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import BrokenRules
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.rebalance.objectives import objective_totals
@@ -124,7 +123,7 @@ def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
 def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[bool]:
     """Move pods together to the nodes of their steps; return whether all got their nodes."""
     cluster = fork.replica.cluster
-    unbound_pods = [without_node(pod) for pod in pods]
+    unbound_pods = [pod.without_node() for pod in pods]
     for pod in unbound_pods:
         fork.replica.put(pod)
     for pod, step in zip(unbound_pods, wave, strict=True):

@@ -21,7 +21,6 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.plans.bounds import is_protected
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.rebalance.objectives import measures_of
@@ -249,7 +248,7 @@ class _Waves:
     ) -> bool:
         """Remove pods from their nodes, and place them on their new ones."""
         context = self._fork.context
-        unbound_pods = [without_node(manifest) for manifest in manifests]
+        unbound_pods = [manifest.without_node() for manifest in manifests]
         for manifest in unbound_pods:
             context.replica.put(manifest)
         waiting = dict(zip(keys, unbound_pods, strict=True))
