@@ -149,7 +149,7 @@ class _Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The child's process id."""
         return self._process.pid
 
     async def ask(self, questions: list[Question]) -> tuple[list[Any], bool]:

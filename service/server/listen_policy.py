@@ -51,7 +51,7 @@ def require_tokens(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """Return settings with the audit turned on, unless they specify on or off."""
+    """Return settings with the audit log turned on, unless they specify on or off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

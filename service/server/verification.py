@@ -43,7 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The checks that were run."""
     clusters: list[VerifiedCluster]
     access: list[Finding]
-    """The findings among principals and in the audit."""
+    """The findings among principals and in the audit log."""
 
 
 def run_verification(

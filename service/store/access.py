@@ -176,7 +176,7 @@ class Access:
         check: _Check | None = None,
         dry_run: bool = False,
     ) -> asyncpg.Record:
-        """Run a statement, add a row to the audit if it changed something, and return its one row.
+        """Run a statement, add a row to the audit log if it changed something, and return its row.
 
         The first token is audited as well, since callers are known from then on.
         """

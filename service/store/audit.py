@@ -78,7 +78,7 @@ class AuditPolicy:
     def applies_to(self, callers: Iterable[AuditedCaller]) -> bool:
         """Return whether the audit log is kept for these callers.
 
-        A known caller begins the audit, even if this process does not know of the first token yet.
+        A known caller begins the audit log, even if this process has not seen the first token yet.
         """
         if not self.enabled and any(caller.principal not in _NOBODY for caller in callers):
             self.begin()

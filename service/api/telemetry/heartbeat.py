@@ -19,7 +19,7 @@ _DETAIL_CHARACTERS_MAX = 500
 
 
 class WorkerHealth(msgspec.Struct, frozen=True):
-    """The health of one worker."""
+    """Whether a worker is ready, as reported to the process that started it."""
 
     worker: int
     """The worker's process id."""

@@ -1,4 +1,4 @@
-"""Keeps logs, idempotency records, events, and the audit bounded, in the background."""
+"""Limits the size of logs, idempotency records, events, and the audit log, in the background."""
 
 import logging
 from typing import NamedTuple

@@ -163,7 +163,7 @@ def excluded_by_rules(bids: Sequence[ClusterBid]) -> Mapping[str, str]:
 
 
 def too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
-    """Return the clusters where a constraint would break with `pods` more of its own pods."""
+    """Return the clusters where `pods` more of the unit's pods would break a spread constraint."""
     domains = [rule.pods for rule in rules.values() if rule.eligible]
     least = min(domains, default=0)
     return [

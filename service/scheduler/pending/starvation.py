@@ -1,4 +1,4 @@
-"""Starving pods: the pod refused too often for lack of resources, for which room is kept free before all others."""
+"""Starvation: keeps room free for a pod that was refused too often for lack of resources."""
 
 from collections.abc import Callable
 

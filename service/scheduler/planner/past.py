@@ -36,7 +36,7 @@ class PastExplanation:
         self._revision = 0
 
     async def find(self, revision: int) -> None:
-        """Find the pod at a revision.
+        """Find the pod as it was at a revision, and store it in `pod`.
 
         Raises:
             NotFound: the pod did not exist.

@@ -54,7 +54,7 @@ class RemoveNodes(msgspec.Struct, frozen=True):
 
 
 class CordonNodes(msgspec.Struct, frozen=True):
-    """Cordon nodes."""
+    """Cordon nodes, so that they accept no new pods."""
 
     nodes: Selection
 
@@ -163,10 +163,10 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
     """The quantities to minimize, the most important first."""
     moves_max: int | None = None
     resource: str | None = None
-    """Fragmentation: the resource whose free amounts are to lie together."""
+    """Fragmentation: the resource whose free amounts should be concentrated."""
     block: int | None = None
-    """Fragmentation: what is needed at once on one node, in units of nodes' amounts; None: all of a
-    node."""
+    """Fragmentation: the amount that pods need at once on a node, in the units of nodes' amounts, or
+    None for a whole node."""
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,9 +175,9 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     """The namespace of the pods, old and new."""
     selector: LabelSelector | None = None
-    """A selector of the old pods' labels; None: any."""
+    """A selector of the old pods' labels, or None for any labels."""
     owner: PodOwner | None = None
-    """Who manages the old pods; None: anybody, or nobody."""
+    """The owner of the old pods, or None for any owner or none."""
     template: PodManifest
     """What the new pods have in common. They are named `<name>-0` and so on."""
     replicas: int
@@ -190,7 +190,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
     def is_about(self, pod: PodManifest) -> bool:
-        """Return whether a pod of the namespace is an old one, unless it is of the template."""
+        """Return whether a pod of the namespace matches selector and owner; new pods may, too."""
         if self.selector is not None and not matches(self.selector, pod.labels):
             return False
         owner, controller = self.owner, pod.pod.controller
@@ -203,7 +203,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that one pod gets a node, or the repairs that would let it fit."""
+    """The goal to place one pod, or else to find the repairs that would let it fit."""
 
     pod: Place
     """The pod, new or stored."""

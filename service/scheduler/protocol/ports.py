@@ -155,7 +155,7 @@ class HistoryStore(Protocol):
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the first of these objects in their earlier state, or None if compacted."""
+        """Return the past objects of the first keys, at least one, or None if one is compacted."""
         ...
 
     async def changes(
@@ -325,9 +325,10 @@ class RecoveryStore(Protocol):
     """Detects that a database was restored or a standby promoted."""
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
-        """Record the history to which the cluster's revisions belong; lift them and return True if some may be lost.
+        """Record the cluster's current history; lift its revisions if some may be lost (P3).
 
-        `known` is the last head that the caller has seen; if the log has it, nothing was lost (protocol rule P3).
+        `known` is the last head that the caller has seen; if the log has it, nothing was lost.
+        Returns whether the revisions were lifted.
         """
         ...
 

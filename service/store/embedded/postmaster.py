@@ -114,7 +114,7 @@ def find(folder: DataFolder) -> Postmaster | None:
 
 
 def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmaster:
-    """Start a server in the folder; the caller supervises it, and no server runs there.
+    """Start a server in the folder; the caller supervises it, and none may be running there.
 
     The server's processes hold server.lock as long as any of them lives, so that no second server
     can run next to processes of one that was killed.

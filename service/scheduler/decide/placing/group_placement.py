@@ -221,7 +221,7 @@ class GroupAttempt:
             )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
-        """Return the answer with these results."""
+        """Return the answer to the request: the results, and why the group failed, if it did."""
         return PlacementAnswer(
             revision=self._context.replica.revision,
             committed=False,

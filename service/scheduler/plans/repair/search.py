@@ -147,7 +147,7 @@ class Look(NamedTuple):
 
 
 class RepairBounds(NamedTuple):
-    """The limits on repairs."""
+    """The limits on the changes of a repair, on its evictions, and on the number of repairs."""
 
     changes_max: int
     repairs_max: int
@@ -164,7 +164,7 @@ class RepairBounds(NamedTuple):
 
 
 class RepairResult(NamedTuple):
-    """The result of a search."""
+    """Whether a pod fits, and if not, the repairs found."""
 
     fits: bool
     message: str | None
