@@ -46,7 +46,7 @@ _NOTE_USE = "SELECT note_use_v1($1, $2)"
 
 
 class Access:
-    """Principals and their tokens.
+    """Stores principals and their tokens.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
     at its COMMIT. With `keep_admin`, a change raises NoAdminLeft if tokens are, or were, in use and

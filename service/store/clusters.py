@@ -46,7 +46,7 @@ _UNHURRIED = f"""
 
 
 class Clusters:
-    """The clusters of the database.
+    """Creates, reads, and deletes the clusters of a database.
 
     Every call may raise StorageUnavailable; `create` and `delete` may also raise OutcomeUnknown.
     """

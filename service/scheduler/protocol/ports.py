@@ -39,7 +39,7 @@ rule P6).
 
 
 class LogStore(Protocol):
-    """The logs of clusters."""
+    """Reads and extends the logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
         """Return the end of a log, as of a time after this call began (protocol rule P8)."""
@@ -107,7 +107,7 @@ class LogStore(Protocol):
 
 
 class ObjectStore(Protocol):
-    """The objects of clusters."""
+    """Reads the objects of clusters."""
 
     async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
         """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (protocol rule P13).
@@ -217,7 +217,7 @@ class ClusterStore(Protocol):
 
 
 class LeaseStore(Protocol):
-    """The leases of clusters."""
+    """Stores the leases of clusters."""
 
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
@@ -253,7 +253,7 @@ class LeaseStore(Protocol):
 
 
 class WorkerStore(Protocol):
-    """The workers of all servers."""
+    """Stores which workers of all servers run."""
 
     async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
         """Register a worker as alive; return how many leases named `lease` each live worker holds."""
@@ -265,7 +265,7 @@ class WorkerStore(Protocol):
 
 
 class HeartbeatStore(Protocol):
-    """The times at which nodes last reported."""
+    """Stores when nodes last reported."""
 
     async def record(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
         """Record that nodes have reported now; names of unknown nodes are ignored."""
@@ -285,7 +285,7 @@ class HeartbeatStore(Protocol):
 
 
 class EventStore(Protocol):
-    """The events of clusters."""
+    """Stores the events of clusters."""
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
         """Add events, or increment the count of equal ones; ignore clusters that do not exist."""

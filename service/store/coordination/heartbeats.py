@@ -39,7 +39,7 @@ _UNATTENDED = """
 
 
 class NodeHeartbeats:
-    """The times at which nodes last reported; every call may raise StorageUnavailable."""
+    """Stores when nodes last reported; every call may raise StorageUnavailable."""
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool) -> None:
         self._writer = writer

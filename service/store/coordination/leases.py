@@ -57,7 +57,7 @@ _TRANSFER = f"""
 
 
 class Leases:
-    """The leases of clusters; every call may raise StorageUnavailable."""
+    """Stores the leases of clusters; every call may raise StorageUnavailable."""
 
     def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections

@@ -103,7 +103,7 @@ _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 
 
 class Log:
-    """The logs of clusters."""
+    """Reads and extends the logs of clusters."""
 
     def __init__(
         self,

@@ -43,5 +43,5 @@ class Layout:
 
     @property
     def branches(self) -> int:
-        """The size of one tree's block of indices: 0 is unused, then branches, then leaves."""
+        """How many indices one tree takes: one unused, then its branches, then its leaves."""
         return 2 * self.leaves

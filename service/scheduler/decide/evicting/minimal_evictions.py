@@ -31,7 +31,7 @@ class Cause(NamedTuple):
 
 
 class MinimalEvictions:
-    """All conflicts of a sweep. Pods already being evicted count as gone."""
+    """Finds the fewest evictions for all conflicts of a sweep; pods being evicted count as gone."""
 
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:
         self._config = config

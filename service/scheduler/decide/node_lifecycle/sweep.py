@@ -60,7 +60,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
 
 
 class _Sweep:
-    """A sweep over all nodes, on one state and at one time."""
+    """One sweep over all nodes, based on a single state and time."""
 
     def __init__(self, context: DecisionContext, intent: SweepNodes) -> None:
         self._context = context
