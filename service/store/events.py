@@ -51,7 +51,7 @@ _ADD = f"SELECT add_events_v1($1, {_ARRAYS})"
 
 
 class Events:
-    """The events of clusters; every call may raise StorageUnavailable."""
+    """Stores the events of clusters; every call may raise StorageUnavailable."""
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool) -> None:
         self._writer = writer

@@ -42,7 +42,7 @@ _OBJECT = """
 
 
 class Objects:
-    """The objects of clusters; every call may raise StorageUnavailable.
+    """Reads the objects of clusters; every call may raise StorageUnavailable.
 
     Calls raise NotFound if no cluster has this id.
     """

@@ -64,7 +64,7 @@ _CLAIM = f"""
 
 
 class Webhooks:
-    """The webhooks of clusters; every call may raise StorageUnavailable."""
+    """Stores the webhooks of clusters; every call may raise StorageUnavailable."""
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = writer

@@ -85,7 +85,7 @@ class Deliveries:
         meter: WebhookMeter,
         holder: str,
     ) -> None:
-        """`holder` identifies this process; the caller closes the sender."""
+        """Create a deliverer; `holder` identifies this process. The caller closes `sender`."""
         self._store = store
         self._sender = sender
         self._settings = settings

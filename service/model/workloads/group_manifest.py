@@ -35,7 +35,7 @@ _RULES = kind_rules(
 
 
 class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A pod group."""
+    """The manifest of a pod group."""
 
     kind: ClassVar[str] = "PodGroup"
     group: PodGroup

@@ -311,7 +311,7 @@ class _Work:
         allowed: Sequence[ClusterBid],
         refusals: Sequence[Sequence[ClusterRefusal]],
     ) -> None:
-        """Queue a unit that no cluster takes in the first allowed cluster, if requested."""
+        """Queue a unit that fits in no cluster, in the first allowed cluster, if requested."""
         ordered = in_order(allowed, self._request.strategy)
         if self._request.queue and not self._request.dry_run and ordered:
             cluster = ordered[0].cluster
@@ -408,7 +408,7 @@ class _Work:
 
 
 def _part(unit: Unit, places: Sequence[int]) -> Unit:
-    """Return a unit of the pods at some places of a unit."""
+    """Return a unit of only the pods at the given positions."""
     return replace(
         unit,
         indices=[unit.indices[place] for place in places],

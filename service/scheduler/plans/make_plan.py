@@ -37,7 +37,7 @@ from service.scheduler.protocol.plans import (
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
-    """Make a small plan on the replica of the placements, like a dry run."""
+    """Make a small plan on the replica that placements use, like a dry run."""
     return make_plan(replace(context, is_late=_never), intent)
 
 
@@ -100,7 +100,10 @@ def _reached(
 ) -> Steps[
     PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan | ComparePlan
 ]:
-    """Pursue the goal as far as possible; `before` is the cluster before changed settings."""
+    """Pursue the goal as far as possible, and return the resulting plan.
+
+    `before` is the cluster as it was before settings were changed.
+    """
     goal = intent.goal
     try:
         if isinstance(goal, Drain):

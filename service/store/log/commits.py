@@ -103,7 +103,7 @@ _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 
 
 class Log:
-    """The logs of clusters."""
+    """Reads and extends the logs of clusters."""
 
     def __init__(
         self,
@@ -338,7 +338,7 @@ class Log:
         return tuple(IdempotencyRecord(**dict(row)) for row in rows)
 
     async def check_writable(self) -> None:
-        """Check that commits work, by a transaction with the same needs and no lasting effect.
+        """Check that commits work by a transaction with the same requirements and no effect.
 
         It writes to the database's disk and frees the space, needs the privilege to update a head,
         and ends with a record in the write-ahead log, as durable as a commit (so it also waits for

@@ -152,7 +152,7 @@ _BODIES = """
 
 
 class History:
-    """The earlier revisions of clusters; every call may raise StorageUnavailable.
+    """Reads earlier revisions of clusters; every call may raise StorageUnavailable.
 
     Calls raise NotFound if no cluster has this id.
     """

@@ -1,4 +1,4 @@
-"""`moorage config`: a cluster's settings."""
+"""`moorage config`: show or change a cluster's settings."""
 
 from typing import Annotated
 
