@@ -29,15 +29,23 @@ KINDS_WITHOUT_EFFECT: Mapping[str, Container[str]] = {
     "apiregistration.k8s.io": {"APIService"},
     "apps": {"ControllerRevision"},
     "autoscaling": {"HorizontalPodAutoscaler"},
-    "certificates.k8s.io": {"CertificateSigningRequest", "ClusterTrustBundle"},
+    "certificates.k8s.io": {
+        "CertificateSigningRequest",
+        "ClusterTrustBundle",
+        "PodCertificateRequest",
+    },
     "coordination.k8s.io": {"Lease"},
     "discovery.k8s.io": {"EndpointSlice"},
     "events.k8s.io": {"Event"},
     "flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-    "networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+    "lifecycle.k8s.io": {"Eviction", "EvictionRequest"},
+    "networking.k8s.io": {"IPAddress", "Ingress", "IngressClass", "NetworkPolicy", "ServiceCIDR"},
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+    "resource.k8s.io": {"ResourcePoolStatusRequest"},
+    "storage.k8s.io": {"VolumeAttributesClass"},
+    "storagemigration.k8s.io": {"StorageVersionMigration"},
 }
-"""Kinds of Kubernetes v1.35 that its scheduler ignores, by API group."""
+"""Kinds of Kubernetes v1.35 to v1.37 that its scheduler ignores, by API group."""
 LEFT_OUT_SHOWN = 5
 """How many skipped objects a note lists at most."""
 
