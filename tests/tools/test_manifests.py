@@ -11,7 +11,7 @@ from service.model.plans.plan import PLAN
 from service.model.registry.kinds import DECLARED_KINDS
 from service.model.registry.manifests import STORED_KINDS
 from service.model.volumes.data_sets import DATA_SET
-from tools.manifests import answers, places, versions
+from tools.manifests import answers, gates, places, versions
 from tools.manifests.__main__ import PAGE
 from tools.manifests.page import page
 
@@ -98,6 +98,28 @@ def structs(hint: object) -> typing.Iterator[type[msgspec.Struct]]:
         yield hint
     for part in typing.get_args(hint):
         yield from structs(part)
+
+
+def test_a_field_is_not_kept_without_a_reason_if_its_gate_is_on_in_the_last_version():
+    """Otherwise Kubernetes' scheduler may read by default what Moorage ignores."""
+    stated = gates.stored()
+    unexplained = [
+        field.path
+        for field in answers.fields(versions.stored())
+        if field.answer == "kept" and not field.reason
+        if is_new(stated["defaults"].get(gate_of(field, stated), {}))
+    ]
+    assert unexplained == []
+
+
+def gate_of(field: answers.Field, stated: gates.Gates) -> str:
+    return stated["fields"].get(field.type_name, {}).get(field.path.rpartition(".")[2], "")
+
+
+def is_new(defaults: typing.Mapping[str, str]) -> bool:
+    """Whether a gate is on in the last version, and was off in an earlier one."""
+    stages = list(defaults.values())
+    return stages[-1:] != [] and stages[-1].startswith("on") and not stages[0].startswith("on")
 
 
 def test_every_warning_about_a_field_of_kubernetes_is_about_one_that_it_has():

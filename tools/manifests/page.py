@@ -1,11 +1,12 @@
 """Writes the page of the fields of manifests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import fill
 
 from service.model.core.field_warnings import WARNINGS
 from service.model.registry.kinds import DECLARED_KINDS
 from tools.manifests.answers import Field, fields, own
+from tools.manifests.gates import ABSENT, stored as stored_gates
 from tools.manifests.places import PLACES
 from tools.manifests.versions import TAGS, stored
 
@@ -71,6 +72,16 @@ the annotation `rules.moorage.dev/v1alpha1` can.
 |---|
 """
 
+_GATES = """\
+## Fields behind feature gates
+
+Where a gate is off, kube-apiserver drops its fields from new objects. These gates are not on by
+default in all of the versions. The last column has their fields, by what Moorage does with them.
+
+| gate | {versions} | fields |
+|---|{rules}|---|
+"""
+
 _KEPT = """\
 ## Kept and returned
 
@@ -117,6 +128,7 @@ def page() -> str:
     rest = [
         _OWN + _own(),
         _WARNINGS + _codes(),
+        _gates(read),
         _KEPT + _kept(read) + _REASONS + _reasons(read),
         foot,
     ]
@@ -147,12 +159,40 @@ def _answer(field: Field) -> str:
     setting, told = field.warning.setting, f"warned: `{field.warning.code}`"
     if not setting:
         return told
+    if setting == "kubernetes":
+        return f"honoured; in versions that have the feature off {told}"
     refused = f" refused, with `{setting}: Refuse`;" if setting in _REFUSABLE else ""
     return f"honoured;{refused} {told}, with `{setting}: Ignore`"
 
 
 def _own() -> str:
     return "".join(f"| `{path}` |\n" for path in own(stored()))
+
+
+def _gates(read: Iterable[Field]) -> str:
+    gates = stored_gates()
+    fields: dict[str, dict[str, list[str]]] = {}
+    for field in read:
+        gate = gates["fields"].get(field.type_name, {}).get(field.path.rpartition(".")[2])
+        if gate is not None and not _is_always_on(gate):
+            answer = "honoured" if field.answer == "honoured or not" else field.answer
+            paths = fields.setdefault(gate, {}).setdefault(answer, [])
+            paths.append(f"{field.kind} `{field.path}`")
+    rows = (
+        f"| {gate} | {' | '.join(gates['defaults'][gate].values())} | {_by_answer(paths)} |\n"
+        for gate, paths in sorted(fields.items())
+    )
+    head = _GATES.format(versions=" | ".join(TAGS), rules="|".join("---" for _ in TAGS))
+    return head + "".join(rows)
+
+
+def _is_always_on(gate: str) -> bool:
+    defaults = set(stored_gates()["defaults"][gate].values())
+    return defaults == {ABSENT} or all(default.startswith("on") for default in defaults)
+
+
+def _by_answer(paths: Mapping[str, Iterable[str]]) -> str:
+    return "; ".join(f"{answer}: {', '.join(fields)}" for answer, fields in paths.items())
 
 
 def _codes() -> str:

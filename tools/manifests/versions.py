@@ -2,13 +2,11 @@
 
 They are read from the descriptions that Kubernetes generates of its types, in the Go modules
 `k8s.io/api` and `k8s.io/apimachinery`, which `go mod download k8s.io/api@v0.37.2` stores under
-`$(go env GOMODCACHE)/k8s.io`. `python -m tools.manifests.versions FOLDER` reads them there and
-writes them anew.
+`$(go env GOMODCACHE)/k8s.io`. `python -m tools.manifests.sources FOLDER` reads them there.
 """
 
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -64,34 +62,37 @@ def gathered(modules: Path, types: Sequence[str]) -> Fields:
 
 def _gathered(modules: Path, version: str, types: frozenset[str]) -> dict[str, list[str]]:
     gathered: dict[str, list[str]] = {}
-    for package in (*_PACKAGES, *_GROUPS[version], _DEVICES):
+    for package in packages(version):
         for name, fields in _types_of(modules, version, package).items():
             if name in types and gathered.setdefault(name, fields) != fields:
                 raise ValueError(f"{name} has different fields in two packages")
     return dict(sorted(gathered.items()))
 
 
-def _types_of(modules: Path, version: str, package: str) -> dict[str, list[str]]:
+def packages(version: str) -> Sequence[str]:
+    """Return the packages that the types of a version are read from."""
+    return (*_PACKAGES, *_GROUPS[version], _DEVICES)
+
+
+def folder(modules: Path, version: str, package: str) -> Path:
+    """Return the folder of a package in the modules that were downloaded."""
     module, _, path = package.partition("/")
-    folder = modules / f"{module}@{TAGS[version]}" / path
-    text = (folder / "types_swagger_doc_generated.go").read_text()
+    return modules / f"{module}@{TAGS[version]}" / path
+
+
+def _types_of(modules: Path, version: str, package: str) -> dict[str, list[str]]:
+    text = (folder(modules, version, package) / "types_swagger_doc_generated.go").read_text()
     return {
-        _stored_name(name, package): sorted(_FIELD.findall(body))
+        stored_name(name, package): sorted(_FIELD.findall(body))
         for name, body in _TYPE.findall(text)
     }
 
 
-def _stored_name(name: str, package: str) -> str:
+def stored_name(name: str, package: str) -> str:
+    """Return the name under which a type of a package is stored."""
     if package == _DEVICES:
         return DEVICES + name
     if not any(package in packages for packages in _GROUPS.values()):
         return name
     in_workload = name == "PodGroup" and package.endswith("v1alpha1")
     return GROUPS + (IN_WORKLOAD if in_workload else name)
-
-
-if __name__ == "__main__":
-    from tools.manifests.places import PLACES
-
-    read = gathered(Path(sys.argv[1]), [place.type_name for place in PLACES])
-    FILE.write_text(json.dumps(read, indent=1) + "\n")

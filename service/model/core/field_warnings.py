@@ -303,12 +303,10 @@ _OF_SLICES = (
     "spec.devices[].bindsToNode",
     "spec.devices[].consumesCounters",
     "spec.devices[].nodeAllocatableResourceMappings",
-    "spec.devices[].nodeAllocatableResources",
     "spec.devices[].nodeName",
     "spec.devices[].nodeSelector",
     "spec.devices[].taints",
     "spec.devices[].capacity[*].requestPolicy",
-    "spec.skipNodeOperations",
 )
 _OF_CLAIMS = tuple(
     (kind, f"{spec}.devices.{path}")
@@ -316,14 +314,23 @@ _OF_CLAIMS = tuple(
     for path in (
         "constraints[].distinctAttribute",
         "requests[].exactly.capacity",
-        "requests[].exactly.derivedAttributes",
         "requests[].exactly.tolerations",
         "requests[].firstAvailable[].capacity",
-        "requests[].firstAvailable[].derivedAttributes",
         "requests[].firstAvailable[].tolerations",
     )
 )
 
+_OF_ALPHA_DEVICES = (
+    ("ResourceSlice", "spec.devices[].consumesCounters[].compatibilityGroups"),
+    ("ResourceSlice", "spec.devices[].nodeAllocatableResources"),
+    ("ResourceSlice", "spec.skipNodeOperations"),
+    *(
+        (kind, f"{spec}.devices.requests[].{request}.derivedAttributes")
+        for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+        for request in ("exactly", "firstAvailable[]")
+    ),
+)
+"""Fields of devices whose gates are off by default in Kubernetes v1.37."""
 _OF_RESULTS = tuple(
     f"status.allocation.devices.results[].{name}"
     for name in (
@@ -353,6 +360,7 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
     *(IgnoredField("PodGroup", path, GROUP_FIELD) for path in _OF_GROUPS),
     *(IgnoredField("ResourceSlice", path, DEVICE_FIELD) for path in _OF_SLICES),
     *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_CLAIMS),
+    *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_ALPHA_DEVICES),
     *(IgnoredField("ResourceClaim", path, DEVICE_FIELD) for path in _OF_RESULTS),
     IgnoredField("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
     IgnoredField("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
