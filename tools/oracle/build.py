@@ -64,13 +64,16 @@ def build(version: str, *, jobs: int = 1) -> Path:
 
 def _command(go: str, version: str, binary: Path, jobs: int) -> tuple[str, ...]:
     tag = f"kube{version.replace('.', '')}"
-    arguments = (f"-p={jobs}", f"-modfile={version}.mod", f"-tags={tag}", f"-o={binary}")
-    return (go, "build", "-mod=readonly", "-buildvcs=false", *arguments, ".")
+    # Kubernetes compares features of nodes with its own version, which is otherwise v0.0.0.
+    stamp = f"-X=k8s.io/component-base/version.gitVersion=v{releases()[version]}"
+    arguments = (f"-p={jobs}", f"-modfile={version}.mod", f"-tags={tag}", f"-ldflags={stamp}")
+    return (go, "build", "-mod=readonly", "-buildvcs=false", *arguments, f"-o={binary}", ".")
 
 
 def _fingerprint(version: str, go: str) -> str:
     """Return a digest of all that a binary is built from."""
     digest = hashlib.sha256(subprocess.run((go, "version"), capture_output=True, check=True).stdout)
+    digest.update(" ".join(_command(go, version, binary_of(version), 1)).encode())
     modules = (SOURCES / f"{version}.mod", SOURCES / f"{version}.sum")
     for path in (*modules, *sorted(SOURCES.glob("*.go"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

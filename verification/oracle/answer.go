@@ -107,19 +107,13 @@ func (s *scheduler) filter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 			return nil, err
 		}
 		rejected := false
-		for _, plugin := range s.framework.ListPlugins().Filter.Enabled {
-			if state.GetSkipFilterPlugins().Has(plugin.Name) {
-				continue
+		for _, pass := range passes {
+			if rejected, err = s.filterOnce(ctx, pass, pod, expect); err != nil && included {
+				return nil, fmt.Errorf("node %s: %w", name, err)
 			}
-			status := s.filterByOne(ctx, s.plugins[plugin.Name].(fwk.FilterPlugin), pod, passes)
-			if status.IsSuccess() {
-				continue
+			if rejected {
+				break
 			}
-			if !status.IsRejected() && !rejected && included {
-				return nil, fmt.Errorf("plugin %s on node %s: %w", plugin.Name, name, status.AsError())
-			}
-			rejected = true
-			expect.addFailure(plugin.Name, name, status)
 		}
 		if !rejected && included {
 			feasible = append(feasible, node)
@@ -133,14 +127,35 @@ func (s *scheduler) filter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	return feasible, nil
 }
 
+// filterOnce notes the rejections of all filters in one run, and returns whether there are any. It fails if the first
+// filter that does not accept the node does not reject it either.
+func (s *scheduler) filterOnce(ctx context.Context, pass pass, pod *v1.Pod, expect *expectation) (bool, error) {
+	rejected := false
+	for _, plugin := range s.filters {
+		if pass.state.GetSkipFilterPlugins().Has(plugin.Name()) {
+			continue
+		}
+		status := plugin.Filter(ctx, pass.state, pod, pass.node)
+		if status.IsSuccess() {
+			continue
+		}
+		if !status.IsRejected() && !rejected {
+			return true, fmt.Errorf("plugin %s: %w", plugin.Name(), status.AsError())
+		}
+		rejected = true
+		expect.addFailure(plugin.Name(), pass.node.Node().Name, status)
+	}
+	return rejected, nil
+}
+
 // pass is one run of the filters on a node: with its nominated pods, or without.
 type pass struct {
 	state fwk.CycleState
 	node  fwk.NodeInfo
 }
 
-// passes returns the runs of the filters on a node. As in kube-scheduler there is one with the pods that are nominated
-// for the node and not less important, if there are any, and one without.
+// passes returns the runs of the filters on a node, of which the first with a rejection counts. As in kube-scheduler
+// there is one with the pods that are nominated for the node and not less important, if there are any, and one without.
 func (s *scheduler) passes(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) ([]pass, error) {
 	plain := pass{state, node}
 	with := pass{}
@@ -160,15 +175,6 @@ func (s *scheduler) passes(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return []pass{plain}, nil
 	}
 	return []pass{with, plain}, nil
-}
-
-func (s *scheduler) filterByOne(ctx context.Context, plugin fwk.FilterPlugin, pod *v1.Pod, passes []pass) *fwk.Status {
-	for _, pass := range passes {
-		if status := plugin.Filter(ctx, pass.state, pod, pass.node); !status.IsSuccess() {
-			return status
-		}
-	}
-	return nil
 }
 
 func (expect *expectation) addFailure(plugin, node string, status *fwk.Status) {

@@ -62,6 +62,10 @@ func withGates(gates map[string]bool, answer func(*defaults) error) error {
 	}
 	gatesLock.Lock()
 	defer gatesLock.Unlock()
+	// Gates that are refused would be remembered and refused with all later ones, so that a copy takes them first.
+	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().SetFromMap(gates); err != nil {
+		return err
+	}
 	defer resetGates(gates)
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"sort"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,8 @@ func newFilledFactory() *filledFactory {
 func (f *filledFactory) InformerFor(object runtime.Object, make internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	kind := reflect.TypeOf(object)
 	if _, ok := f.informers[kind]; !ok {
-		f.informers[kind] = &filledInformer{make(noCluster, 0)}
+		informer := make(noCluster, 0)
+		f.informers[kind] = &filledInformer{informer, orderedIndexer{informer.GetIndexer()}}
 	}
 	return f.informers[kind]
 }
@@ -52,7 +54,12 @@ func (f *filledFactory) Storage() storage.Interface   { return storage.New(f, ""
 // filledInformer is an informer that counts as synchronized with what its store has.
 type filledInformer struct {
 	cache.SharedIndexInformer
+	indexer orderedIndexer
 }
+
+func (i *filledInformer) GetIndexer() cache.Indexer { return i.indexer }
+
+func (i *filledInformer) GetStore() cache.Store { return i.indexer }
 
 func (i *filledInformer) HasSynced() bool { return true }
 
@@ -69,6 +76,35 @@ func (i *filledInformer) AddEventHandlerWithResyncPeriod(handler cache.ResourceE
 
 func (i *filledInformer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(handler)
+}
+
+// reverseOrder lists objects the other way around. What then changes depends on an order that is random in Kubernetes.
+var reverseOrder bool
+
+// orderedIndexer is an index that lists objects by namespace and name, which Kubernetes lists in a random order.
+type orderedIndexer struct {
+	cache.Indexer
+}
+
+func (i orderedIndexer) List() []any { return inOrder(i.Indexer.List()) }
+
+func (i orderedIndexer) Index(name string, object any) ([]any, error) {
+	objects, err := i.Indexer.Index(name, object)
+	return inOrder(objects), err
+}
+
+func (i orderedIndexer) ByIndex(name, value string) ([]any, error) {
+	objects, err := i.Indexer.ByIndex(name, value)
+	return inOrder(objects), err
+}
+
+func inOrder(objects []any) []any {
+	key := func(object any) string {
+		key, _ := cache.MetaNamespaceKeyFunc(object)
+		return key
+	}
+	sort.Slice(objects, func(i, j int) bool { return (key(objects[i]) < key(objects[j])) != reverseOrder })
+	return objects
 }
 
 // synced is the registration of a handler that has all objects.

@@ -16,6 +16,7 @@ import (
 	"runtime/pprof"
 	"strings"
 
+	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
@@ -29,11 +30,12 @@ type queued struct {
 func main() {
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "cases that are answered at the same time")
 	gates := flag.String("gates", "", "feature gates for every case, such as A=true,B=false")
-	release := flag.Bool("release", false, "print the version of Kubernetes and end")
+	flag.BoolVar(&reverseOrder, "reverse", false, "list objects in the reverse order, to find answers that depend on it")
+	release := flag.Bool("release", false, "print the release of Kubernetes and end")
 	profile := flag.String("profile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *release {
-		fmt.Println(kubernetesRelease)
+		fmt.Println(version.Get().GitVersion)
 		return
 	}
 	if *profile != "" {

@@ -20,18 +20,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
-const kubernetesRelease = "1.35"
-
 type deviceTaintRule = resourcev1alpha3.DeviceTaintRule
 
 func deviceTaintRules(factory *filledFactory) informersv1alpha3.DeviceTaintRuleInformer {
 	return factory.Resource().V1alpha3().DeviceTaintRules()
 }
 
-// newDRAManager makes what the plugin DynamicResources needs, as scheduler.New and addAllEventHandlers do.
+// newDRAManager makes what the plugin DynamicResources needs, as scheduler.New and addAllEventHandlers do. The tracker,
+// which lists slices in a random order, is only used where there are rules for it.
 func newDRAManager(ctx context.Context, factory *filledFactory) (fwk.SharedDRAManager, error) {
+	hasRules := len(deviceTaintRules(factory).Informer().GetStore().ListKeys()) > 0
 	options := resourceslicetracker.Options{
-		EnableDeviceTaintRules:   utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules),
+		EnableDeviceTaintRules:   hasRules && utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules),
 		EnableConsumableCapacity: utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
 		SliceInformer:            factory.Resource().V1().ResourceSlices(),
 	}

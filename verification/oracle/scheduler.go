@@ -19,6 +19,7 @@ import (
 type scheduler struct {
 	framework framework.Framework
 	plugins   map[string]fwk.Plugin
+	filters   []fwk.FilterPlugin
 	weights   map[string]int64
 	snapshot  *internalcache.Snapshot
 	nodes     []fwk.NodeInfo
@@ -56,7 +57,11 @@ func newScheduler(ctx context.Context, one *schedulingCase, defaults *defaults) 
 	if err != nil {
 		return nil, err
 	}
-	for _, plugin := range s.framework.ListPlugins().Score.Enabled {
+	enabled := s.framework.ListPlugins()
+	for _, plugin := range enabled.Filter.Enabled {
+		s.filters = append(s.filters, s.plugins[plugin.Name].(fwk.FilterPlugin))
+	}
+	for _, plugin := range enabled.Score.Enabled {
 		s.weights[plugin.Name] = int64(plugin.Weight)
 	}
 	for _, node := range one.Nodes {
