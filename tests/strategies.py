@@ -58,6 +58,7 @@ NODE_FEATURES = (
     "ports",
     "resources",
     "images",
+    "declared-features",
     "named-node",
 )
 
@@ -132,6 +133,8 @@ def configs(draw: DrawFn, world: World) -> Manifest:
         config["defaultTopologySpreadConstraints"] = defaults
     if world.has(DEFAULT_SPREAD):
         config |= draw(default_spreads(world))
+    if world.has("declared-features"):
+        config["kubernetes"] = draw(st.sampled_from(("1.35", "1.36", "1.37")))
     return config
 
 
@@ -190,6 +193,9 @@ def nodes(draw: DrawFn, world: World, names: SearchStrategy[str] = NODE_NAMES) -
         manifest["status"]["images"] = [
             {"names": [image], "sizeBytes": IMAGES[image]} for image in held
         ]
+    if world.has("declared-features"):
+        declared = st.lists(st.sampled_from(DECLARED_FEATURES), unique=True).map(sorted)
+        manifest["status"]["declaredFeatures"] = draw(declared)
     return manifest
 
 
@@ -334,7 +340,7 @@ def pods(draw: DrawFn, world: World, name: str) -> Manifest:
         spec["dataAffinity"] = draw(data_affinities())
     if world.has(VOLUMES):
         metadata["uid"] = f"u-{name}"
-        spec["volumes"] = draw(volume_strategies.pod_volumes())
+        spec["volumes"] = [*spec.get("volumes", []), *draw(volume_strategies.pod_volumes())]
     return {"metadata": metadata, "spec": spec}
 
 
@@ -610,6 +616,37 @@ def ports(draw: DrawFn, spec: Manifest) -> None:
 def images(draw: DrawFn, spec: Manifest) -> None:
     names = st.sampled_from(("web:1", "registry:5000/db", "other"))
     spec["containers"][0]["image"] = draw(names)
+    mounted = draw(st.lists(names, max_size=2))
+    if mounted:
+        spec["volumes"] = [
+            {"name": f"files{number}", "image": {"reference": name}}
+            for number, name in enumerate(mounted)
+        ]
+
+
+DECLARED_FEATURES = (
+    "Other",
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeBindMountOptions",
+)
+
+
+@st.composite
+def feature_needs(draw: DrawFn, spec: Manifest) -> None:
+    """Fields for which a node has to declare a feature, and values for which it need not."""
+    container = spec["containers"][0]
+    match draw(st.sampled_from(("restart", "mount", "users"))):
+        case "restart":
+            action = draw(st.sampled_from(("Restart", "RestartAllContainers")))
+            exits = {"operator": "In", "values": [42]}
+            container["restartPolicyRules"] = [{"action": action, "exitCodes": exits}]
+        case "mount":
+            options = draw(st.sampled_from(([], ["noexec"])))
+            mounts = [{"name": "v", "mountPath": "/v", "bindMountOptions": options}]
+            container["volumeMounts"] = [{"name": "w", "mountPath": "/w"}, *mounts]
+        case "users" if not container.get("ports"):
+            spec["hostNetwork"], spec["hostUsers"] = True, draw(st.booleans())
 
 
 @st.composite
@@ -621,6 +658,7 @@ NODE_PARTS = {
     "taints": tolerations,
     "ports": ports,
     "images": images,
+    "declared-features": feature_needs,
     "node-affinity": node_selectors,
 }
 """For each feature, the strategy for what it adds to a spec."""

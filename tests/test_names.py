@@ -24,6 +24,7 @@ GLOSSARY = ROOT / "docs" / "architecture.md"
 WORDS_MAX = 2
 LONGER = {
     "inter_pod_affinity": "Kubernetes' name of the plugin",
+    "node_declared_features": "Kubernetes' name of the plugin",
     "node_resources_fit": "Kubernetes' name of the plugin",
     "node_volume_limits": "Kubernetes' name of the plugin",
     "pod_topology_spread": "Kubernetes' name of the plugin",

@@ -205,6 +205,11 @@ REFUSED = [
     (pod() | {"status": {"containerStatuses": [{"allocatedResources": {"cpu": "-1"}}]}}, "status.containerStatuses[0].allocatedResources[cpu]"),
     # nodes
     (node(spec={"taints": [{"key": "a"}]}), "spec.taints[0].effect"),
+    (node(status={"declaredFeatures": ["A", "a"]}), "status.declaredFeatures[1]"),
+    (node(status={"declaredFeatures": ["B", "A"]}), "status.declaredFeatures[1]"),
+    (node(status={"declaredFeatures": ["A", "A"]}), "status.declaredFeatures[1]"),
+    (node(status={"declaredFeatures": ["A/", "B"]}), "status.declaredFeatures[0]"),
+    (node(status={"declaredFeatures": "A"}), "status.declaredFeatures"),
     (node(spec={"taints": [{"key": "a", "effect": "NoSchedul"}]}), "spec.taints[0].effect"),
     (node(spec={"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}), "spec.taints[1]"),
     (node(spec={"unschedulable": "yes"}), "spec.unschedulable"),

@@ -110,6 +110,32 @@ def score_node_affinity(view: View, pod: Manifest, feasible: list[str]) -> Score
     return {name: 100 * total // most if most else 0 for name, total in sums.items()}
 
 
+def needed_features(view: View, pod: Manifest) -> set[str]:
+    """The features that the scheduler infers from a pod's spec."""
+    spec, needed = spec_of(pod), set()
+    if spec.get("hostNetwork") and spec.get("hostUsers") is False:
+        needed.add("UserNamespacesHostNetworkSupport")
+    for container in (spec.get("containers") or []) + (spec.get("initContainers") or []):
+        rules = container.get("restartPolicyRules") or []
+        if any(rule.get("action") == "RestartAllContainers" for rule in rules):
+            needed.add("RestartAllContainersOnContainerExits")
+        mounts = container.get("volumeMounts") or []
+        if view.settings.kubernetes == "1.37" and any(
+            each.get("bindMountOptions") for each in mounts
+        ):
+            needed.add("VolumeBindMountOptions")
+    return needed
+
+
+def filter_declared_features(view: View, pod: Manifest) -> Rejections:
+    needed = needed_features(view, pod)
+    return {
+        name: Verdict(["node(s) didn't match Pod's required features"], unresolvable=True)
+        for name, node in view.nodes.items()
+        if needed - set(status_of(node).get("declaredFeatures") or [])
+    }
+
+
 def host_ports(pod: Manifest) -> Iterator[tuple[str, str, int]]:
     """(IP, protocol, port) of containers and sidecars; without a hostPort nothing is taken."""
     sidecars = [
@@ -158,20 +184,33 @@ def images_of(node: Manifest) -> dict[str, int]:
     }
 
 
+def mounted_images(view: View, pod: Manifest) -> list[Manifest]:
+    """The images that are volumes, which count from 1.36 on."""
+    if view.settings.kubernetes == "1.35":
+        return []
+    return [
+        {"image": volume["image"].get("reference")}
+        for volume in spec_of(pod).get("volumes") or []
+        if volume.get("image") is not None
+    ]
+
+
 def score_images(view: View, pod: Manifest, feasible: list[str]) -> Scores:
     """Bytes of the pod's images on the node, each scaled by the share of nodes that hold it."""
     spec = spec_of(pod)
     containers = (spec.get("containers") or []) + (spec.get("initContainers") or [])
+    mounted = mounted_images(view, pod)
     images = {name: images_of(node) for name, node in view.nodes.items()}
 
     def scaled_bytes(node_name: str, image: str) -> int:
         holders = sum(image in held for held in images.values())
         return int(images[node_name].get(image, 0) * (holders / len(images)))
 
-    least, most = 23 * MIB, 1000 * MIB * len(containers)
+    count = len(containers) + (len(mounted) if view.settings.kubernetes == "1.37" else 0)
+    least, most = 23 * MIB, 1000 * MIB * count
     scores = {}
     for name in feasible:
-        total = sum(scaled_bytes(name, image_name(each)) for each in containers)
+        total = sum(scaled_bytes(name, image_name(each)) for each in containers + mounted)
         clamped = max(least, min(total, most))
         scores[name] = 100 * (clamped - least) // (most - least)
     return scores

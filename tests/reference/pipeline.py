@@ -24,6 +24,19 @@ FILTERS: dict[str, Callable[[View, Manifest], node_plugins.Rejections]] = {
 }
 """The filters in their order: the first that rejects a node gives the reasons in the message."""
 
+
+def filters_of(
+    view: View,
+) -> dict[str, Callable[[View, Manifest], node_plugins.Rejections]]:
+    """The filters of the version that the cluster follows, in its order."""
+    kubernetes, filters = view.settings.kubernetes, dict(FILTERS)
+    if kubernetes == "1.37":
+        filters = {"NodeName": filters.pop("NodeName"), **filters}
+    if kubernetes != "1.35":
+        filters["NodeDeclaredFeatures"] = node_plugins.filter_declared_features
+    return filters
+
+
 SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.Scores | None]]] = {
     "DataAffinity": (2, data.score_data),
     "ImageLocality": (1, node_plugins.score_images),
@@ -122,7 +135,7 @@ def evaluate_nodes(view: View, pod: Manifest, candidates: set[str] | None) -> di
         beside = view.reserving(name, pod)
         told = {} if beside is None else verdicts_of(beside, pod)
         if any(name in rejected for rejected in told.values()):
-            verdicts = told_anew(verdicts, name, told)
+            verdicts = told_anew(filters_of(view), verdicts, name, told)
     rejected_nodes = {name for rejected in verdicts.values() for name in rejected}
     feasible = sorted(view.nodes.keys() - rejected_nodes)
     unresolvable = {
@@ -145,13 +158,14 @@ Verdicts = dict[str, node_plugins.Rejections]
 
 
 def verdicts_of(view: View, pod: Manifest) -> Verdicts:
-    return {plugin: rejected for plugin, f in FILTERS.items() if (rejected := f(view, pod))}
+    filters = filters_of(view)
+    return {plugin: rejected for plugin, f in filters.items() if (rejected := f(view, pod))}
 
 
-def told_anew(verdicts: Verdicts, name: str, told: Verdicts) -> Verdicts:
+def told_anew(filters: Iterable[str], verdicts: Verdicts, name: str, told: Verdicts) -> Verdicts:
     """The verdicts, with those of one node replaced."""
     answer: Verdicts = {}
-    for plugin in FILTERS:
+    for plugin in filters:
         rejected = dict(verdicts.get(plugin, {}))
         rejected.pop(name, None)
         if name in told.get(plugin, {}):

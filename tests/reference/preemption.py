@@ -5,7 +5,7 @@ from copy import copy
 from typing import Any
 
 from tests.reference import node_plugins
-from tests.reference.pipeline import FILTERS, evaluate_view
+from tests.reference.pipeline import evaluate_view, filters_of
 from tests.reference.selectors import is_empty_selector, selector_matches
 from tests.reference.view import (
     Manifest,
@@ -86,7 +86,7 @@ def tried_nodes(view: View, answer: Answer) -> list[str]:
 
 
 def is_resolvable(answer: Answer, node_name: str) -> bool:
-    first = next(plugin for plugin in FILTERS if node_name in answer["filters"].get(plugin, {}))
+    first = next(plugin for plugin, nodes in answer["filters"].items() if node_name in nodes)
     return node_name not in answer["unresolvable"].get(first, [])
 
 
@@ -139,7 +139,7 @@ def rejection(view: View, pod: Manifest, node_name: str) -> Verdict | None:
 
 def first_rejection(view: View, pod: Manifest, node_name: str) -> Verdict | None:
     """What the first filter says that rejects the node."""
-    for plugin, judge in FILTERS.items():
+    for plugin, judge in filters_of(view).items():
         seen = view if plugin in RELATIONS else alone(view, node_name)
         rejected: node_plugins.Rejections = judge(seen, pod)
         if node_name in rejected:

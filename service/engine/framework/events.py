@@ -27,6 +27,7 @@ class Change(Enum):
     NODE_DESCRIBED = "a node came or has other labels; `node` tells it as it was and as it is"
     NODE_TAINTED = "a node has other taints, or was cordoned or uncordoned"
     NODE_RESIZED = "a node has other allocatable resources"
+    NODE_FEATURES = "a node declares other features"
     POD_CAME = "a pod counts on a node now"
     POD_LEFT = "a pod counts on its node no longer; `freed` names the resources"
     POD_RELABELLED = "a pod on a node has other labels, or began to terminate"
@@ -90,6 +91,8 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
         events.append(ClusterEvent(Change.NODE_TAINTED))
     if before.allocatable != after.allocatable:
         events.append(ClusterEvent(Change.NODE_RESIZED))
+    if before.declared_features != after.declared_features:
+        events.append(ClusterEvent(Change.NODE_FEATURES))
     if before.labels != after.labels:
         keys = changed_keys(before.labels, after.labels)
         events += [ClusterEvent(Change.NODE_RELABELLED, relabelled=keys), described]

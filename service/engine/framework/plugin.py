@@ -28,6 +28,7 @@ from service.engine.state.pods.classes import PodClass
 from service.model.cluster import plugin_args
 from service.model.cluster.cluster_config import ClusterConfig, ResourceWeight, SchedulerProfile
 from service.model.cluster.plugin_rules import Arguments
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.pods.pod import Pod
 
 MAX_NODE_SCORE: Final = 100
@@ -155,6 +156,14 @@ class Plugin:
     arguments: ClassVar[type[Arguments] | None] = None
     """The type of the plugin's `args` in a profile's `pluginConfig`, which `of` reads, or None
     without arguments."""
+
+    @classmethod
+    def is_in(cls, version: SchedulerVersion) -> bool:
+        """Return whether kube-scheduler of a version has the plugin.
+
+        Profiles of clusters that follow another version cannot name it.
+        """
+        return True
 
     @classmethod
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:

@@ -246,6 +246,8 @@ class _Nodes:
                 return f"label {key.name}"
         if nodes.taint_sets.values[nodes.taint_set[slot]] != without_times(node.taints):
             return "taints"
+        if nodes.feature_sets.values[nodes.feature_set[slot]] != node.declared_features:
+            return "declared features"
         return "unschedulable" if bool(nodes.unschedulable[slot]) != node.unschedulable else ""
 
     def _of_pods(self, slot: int) -> str:

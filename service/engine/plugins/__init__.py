@@ -1,4 +1,7 @@
-"""The plugins of Kubernetes and DataAffinity, in filtering order, with one module each."""
+"""The plugins of Kubernetes and DataAffinity, in filtering order, with one module each.
+
+The order is that of Kubernetes 1.35; `service.engine.profiles.registry` has that of each version.
+"""
 
 from service.engine.framework.plugin import Plugin
 from service.engine.plugins.balanced_allocation import BalancedAllocation
@@ -7,6 +10,7 @@ from service.engine.plugins.dynamic_resources import DynamicResources
 from service.engine.plugins.image_locality import ImageLocality
 from service.engine.plugins.inter_pod_affinity import InterPodAffinity
 from service.engine.plugins.node_affinity import NodeAffinity
+from service.engine.plugins.node_declared_features import NodeDeclaredFeatures
 from service.engine.plugins.node_name import NodeName
 from service.engine.plugins.node_ports import NodePorts
 from service.engine.plugins.node_resources_fit import NodeResourcesFit
@@ -35,4 +39,5 @@ PLUGINS: tuple[type[Plugin], ...] = (
     DynamicResources,
     BalancedAllocation,
     ImageLocality,
+    NodeDeclaredFeatures,
 )

@@ -8,7 +8,7 @@ from typing import final
 
 from service.engine.framework.plugin import NodePlugin, RelationPlugin
 from service.engine.framework.volume_plugin import VolumePlugin
-from service.engine.profiles.registry import known_plugins
+from service.engine.profiles.registry import ordered_plugins
 from service.engine.state.nodes.node_rules import ProfileRules
 from service.engine.state.pods.classes import PodClass
 from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
@@ -51,7 +51,8 @@ class Profile:
     """One profile's plugins with their weights, and the rules that they add."""
 
     def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
-        plugins = [plugin.of(profile, config) for plugin in known_plugins().values()]
+        ordered = ordered_plugins(config.scheduler_version)
+        plugins = [plugin.of(profile, config) for plugin in ordered]
         self.weights = dict(profile.weights)
         """The weights of the scoring plugins."""
         self.filters = tuple(plugin for plugin in plugins if plugin.name in profile.filters)

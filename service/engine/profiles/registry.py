@@ -10,7 +10,9 @@ from functools import cache
 from service.engine.framework.events import Change
 from service.engine.framework.plugin import NodePlugin, Plugin, RelationPlugin
 from service.engine.plugins import PLUGINS
+from service.engine.plugins.node_name import NodeName
 from service.model.cluster.plugin_rules import KNOWN, declare, withdraw
+from service.model.cluster.versions.version import SchedulerVersion
 
 WEIGHT_MAX = 100
 """The maximum default weight of a registered plugin."""
@@ -18,8 +20,16 @@ WEIGHT_MAX = 100
 
 @cache
 def known_plugins() -> Mapping[str, type[Plugin]]:
-    """Return the known plugins by name, in filtering order."""
+    """Return the known plugins of all versions by name, in the filtering order of the oldest."""
     return {name: known.plugin for name, known in KNOWN.items() if issubclass(known.plugin, Plugin)}
+
+
+def ordered_plugins(version: SchedulerVersion) -> list[type[Plugin]]:
+    """Return the known plugins that a version has, in its filtering order."""
+    plugins = [plugin for plugin in known_plugins().values() if plugin.is_in(version)]
+    if version.checks_node_name_first:
+        plugins.sort(key=lambda plugin: plugin is not NodeName)
+    return plugins
 
 
 @cache

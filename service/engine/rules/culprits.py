@@ -17,6 +17,7 @@ from service.engine.placing.placement import profile_of, resolve_fallbacks
 from service.engine.placing.refusal import PrefilterRejection, prefilter
 from service.engine.plugins import (
     node_affinity as selection,
+    node_declared_features as features,
     pod_topology_spread as spreading,
 )
 from service.engine.rules.rule_paths import (
@@ -31,6 +32,7 @@ from service.engine.state.nodes.topology import NO_DOMAIN
 from service.engine.state.pods.classes import PodClass, Template
 from service.engine.state.pods.spread import SpreadRule
 from service.model.core.quantity import format_amount
+from service.model.pods.declared_features import feature_needs
 from service.model.pods.pod import Pod
 
 PODS_MAX = 20
@@ -203,11 +205,13 @@ class _CulpritSearch:
         return [(pod, pod_class) for pod, pod_class in placed if room.taken(pod_class)]
 
     def _unmet_by_node(self, plugin: Plugin, reason: str) -> Iterator[Culprit]:
-        """Yield a culprit for each rule of the pod that the node does not satisfy by its labels."""
+        """Yield a culprit for each rule of the pod that the node does not satisfy by itself."""
         if plugin.name == selection.NAME:
             paths: Sequence[str | None] = self._unmet_selections() or [None]
         elif plugin.name == spreading.NAME:
             paths = self._constraints_without_domain() or [None]
+        elif plugin.name == features.NAME:
+            paths = self._undeclared_needs()
         else:
             paths = [None]
         for path in paths:
@@ -220,6 +224,13 @@ class _CulpritSearch:
             for rule, required in node_rules(template.spec, template.rules)
             if not required_mask(self._nodes, required, row)[0]
         ]
+
+    def _undeclared_needs(self) -> list[str]:
+        template, node = self._class.template, self._nodes.nodes[self._slot]
+        assert node is not None
+        undeclared = {*template.rules.features} - {*node.declared_features}
+        needs = feature_needs(template.spec)
+        return [need.path for need in needs if need.feature in undeclared]
 
     def _constraints_without_domain(self) -> list[str]:
         return [

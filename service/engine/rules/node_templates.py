@@ -27,7 +27,8 @@ def template_name(cluster: Cluster) -> str:
 def shape_of(node: Node) -> Hashable:
     """Return a key that is equal for nodes that would be interchangeable if empty."""
     labels = frozenset(_shared_labels(node).items())
-    return labels, frozenset(node.allocatable.items()), frozenset(_own_taints(node))
+    taints = frozenset(_own_taints(node))
+    return labels, frozenset(node.allocatable.items()), taints, node.declared_features
 
 
 def node_addition(node: Node, name: str) -> Remedy:
@@ -45,10 +46,11 @@ def node_addition(node: Node, name: str) -> Remedy:
         conditions=(),
         images=(),
     )
+    features = {"declaredFeatures": node.declared_features} if node.declared_features else {}
     template = {
         "metadata": {"name": name, "labels": labels},
         "spec": {"taints": [_taint_manifest(taint) for taint in taints]} if taints else {},
-        "status": {"allocatable": dict(node.allocatable)},
+        "status": {"allocatable": dict(node.allocatable), **features},
     }
     return Remedy(
         ("AddNodes", node.name),

@@ -16,6 +16,7 @@ from service.engine.placing.placement import profile_of
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
+    node_declared_features as features,
     node_ports as ports,
     node_resources_fit as fit,
     node_unschedulable as cordons,
@@ -93,7 +94,7 @@ class Obstacle(NamedTuple):
 _REMOVABLE = frozenset({relations.NAME, spreading.NAME, ports.NAME})
 _OF_OTHERS = frozenset({relations.EXISTING, relations.EXISTING_FULL, selection.ENFORCED})
 """Reasons that do not concern a rule of the pod itself."""
-_BY_RULE = frozenset({selection.NAME, relations.NAME, spreading.NAME, ports.NAME})
+_BY_RULE = frozenset({selection.NAME, features.NAME, relations.NAME, spreading.NAME, ports.NAME})
 
 
 def obstacles(cluster: Cluster, pod: Pod, profile: Profile) -> Iterator[Obstacle]:

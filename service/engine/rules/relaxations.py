@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
+    node_declared_features as features,
     node_ports as ports,
     pod_topology_spread as spreading,
 )
+from service.model.pods.declared_features import FeatureNeed, feature_needs, without_need
 from service.model.pods.pod import (
     Affinity,
     Container,
@@ -66,6 +68,8 @@ def relaxations(spec: PodSpec) -> Iterator[Relaxation]:
                 if port.host_port:
                     path = f"spec.{list_name}[{number}].ports[{index}].hostPort"
                     yield Relaxation(ports.NAME, path, _without_port(attribute, number, index))
+    for need in feature_needs(spec):
+        yield Relaxation(features.NAME, need.path, _without_need(need))
 
 
 def _without_selector(key: str) -> Edit:
@@ -137,6 +141,10 @@ def _without_port(attribute: str, number: int, index: int) -> Edit:
         return replace(spec, **{attribute: _with(containers, number, changed)})
 
     return without
+
+
+def _without_need(need: FeatureNeed) -> Edit:
+    return lambda spec: without_need(spec, need)
 
 
 def _with(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:

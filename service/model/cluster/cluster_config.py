@@ -261,7 +261,8 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         """Return all profiles by scheduler name."""
         configured = {profile.scheduler_name: profile for profile in self.profiles}
         profiles = {DEFAULT_SCHEDULER: Profile()} | configured
-        return {name: _resolved(profile) for name, profile in profiles.items()}
+        version = self.scheduler_version
+        return {name: _resolved(profile, version) for name, profile in profiles.items()}
 
     def extenders_for(self, spec: PodSpec) -> tuple[Extender, ...]:
         """Return the extenders to call for a pod, in order."""
@@ -287,11 +288,11 @@ _CONFIG = declared(
 )
 
 
-def _resolved(profile: Profile) -> SchedulerProfile:
+def _resolved(profile: Profile, version: SchedulerVersion) -> SchedulerProfile:
     return SchedulerProfile(
         scheduler_name=profile.scheduler_name,
-        filters=profile.filters(),
-        weights=profile.weights(),
+        filters=profile.filters(version),
+        weights=profile.weights(version),
         arguments=profile.arguments(),
     )
 

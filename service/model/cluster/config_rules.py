@@ -3,14 +3,14 @@
 Profiles are checked as in `pkg/scheduler/apis/config/validation`, v1.35.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from service.model.cluster.extender_rules import EXTENDERS
 from service.model.cluster.features import Features
 from service.model.cluster.plugin_rules import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.cluster.policy_rules import POLICY, few
 from service.model.cluster.scoring_rules import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
-from service.model.cluster.versions.known import VERSIONS
+from service.model.cluster.versions.known import NEWEST, VERSIONS
 from service.model.core import names
 from service.model.core.type_rules import declared
 from service.model.core.validators import (
@@ -192,6 +192,33 @@ def version_name(value: object, path: str, problems: Problems) -> None:
     one_of(*VERSIONS)(value, path, problems)
 
 
+def _plugins_of_version(config: Record, path: str, problems: Problems) -> None:
+    """Check that profiles name only plugins that the cluster's version has."""
+    version = VERSIONS.get(str(config.get("kubernetes") or NEWEST))
+    if version is None:
+        return
+    lacking = {name for name, known in KNOWN.items() if not known.plugin.is_in(version)}
+    for index, profile in enumerate(items_of(config.get("profiles"))):
+        for where, name in _named_plugins(entries_of(profile)):
+            if name in lacking:
+                field = f"{at(path, 'profiles')}[{index}].{where}"
+                problems.add(field, f"is no plugin of Kubernetes {version.name}", name)
+
+
+def _named_plugins(profile: Record) -> Iterator[tuple[str, str]]:
+    """Yield each field of a profile that names a plugin, with the name."""
+    lists = {
+        f"plugins.{step}.{state}": items_of(entries_of(plugins).get(state))
+        for step, plugins in entries_of(profile.get("plugins")).items()
+        for state in ("enabled", "disabled")
+    }
+    for where, plugins in {**lists, "pluginConfig": items_of(profile.get("pluginConfig"))}.items():
+        for index, plugin in enumerate(plugins):
+            name = entries_of(plugin).get("name")
+            if isinstance(name, str):
+                yield f"{where}[{index}].name", name
+
+
 SETTINGS: Mapping[str, Rule] = {
     "kubernetes": version_name,
     "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
@@ -223,5 +250,6 @@ CONFIG_CHECKS: Sequence[RecordCheck] = (
     ratio_needs_shape("scoringStrategy"),
     system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
     _one_global_default,
+    _plugins_of_version,
 )
 """Checks across several settings."""

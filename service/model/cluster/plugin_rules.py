@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.messages import reword
 from service.model.core.primitives import Value
 from service.model.core.validators import (
@@ -55,6 +56,11 @@ class DeclaredPlugin(Protocol):
     """The plugin's default weight in the sum of scores; 0 if it does not score."""
     arguments: ClassVar[type[Arguments] | None]
     """The type of the plugin's arguments, or None if it accepts none."""
+
+    @classmethod
+    def is_in(cls, version: SchedulerVersion) -> bool:
+        """Return whether kube-scheduler of a version has the plugin."""
+        ...
 
 
 class Declared(NamedTuple):

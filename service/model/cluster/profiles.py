@@ -11,6 +11,7 @@ import msgspec
 
 from service.model.cluster.extender_config import Extender
 from service.model.cluster.plugin_rules import ALL, KNOWN, Arguments, filtering, scoring
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.primitives import Strict
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -70,13 +71,13 @@ class Profile(Strict, frozen=True, kw_only=True):
     extenders: tuple[Extender, ...] = ()
     """Services that are asked, in this order, after the profile's own filters."""
 
-    def filters(self) -> frozenset[str]:
-        """Return the enabled filter plugins."""
-        return frozenset(self._weights_at(self.plugins.filter, filtering()))
+    def filters(self, version: SchedulerVersion) -> frozenset[str]:
+        """Return the enabled filter plugins of a version."""
+        return frozenset(self._weights_at(self.plugins.filter, filtering(), version))
 
-    def weights(self) -> dict[str, int]:
-        """Return the enabled scoring plugins with their weights."""
-        return self._weights_at(self.plugins.score, scoring())
+    def weights(self, version: SchedulerVersion) -> dict[str, int]:
+        """Return the enabled scoring plugins of a version, with their weights."""
+        return self._weights_at(self.plugins.score, scoring(), version)
 
     def arguments(self) -> dict[str, Arguments]:
         """Return the arguments of each plugin that accepts any, by plugin name."""
@@ -98,9 +99,11 @@ class Profile(Strict, frozen=True, kw_only=True):
         for index, config in enumerate(self.plugin_config):
             yield f"pluginConfig[{index}].name", config.name
 
-    def _weights_at(self, step: PluginSet, implementing: Iterable[str]) -> dict[str, int]:
+    def _weights_at(
+        self, step: PluginSet, implementing: Iterable[str], version: SchedulerVersion
+    ) -> dict[str, int]:
         """Return the enabled plugins that implement a step, with their weights."""
-        everywhere = _everywhere(self.plugins.multi_point)
+        everywhere = _everywhere(self.plugins.multi_point, version)
         explicit = {plugin.name: plugin.weight or 1 for plugin in step.enabled}
         implied = {
             name: everywhere[name]
@@ -110,11 +113,11 @@ class Profile(Strict, frozen=True, kw_only=True):
         return implied | explicit
 
 
-def _everywhere(multi_point: PluginSet) -> dict[str, int]:
+def _everywhere(multi_point: PluginSet, version: SchedulerVersion) -> dict[str, int]:
     """Return the plugins enabled at all steps unless a step overrides it, with their weights."""
     defaults = {
         name: known.plugin.weight or 1
         for name, known in KNOWN.items()
-        if known.by_default and not multi_point.switches_off(name)
+        if known.by_default and known.plugin.is_in(version) and not multi_point.switches_off(name)
     }
     return defaults | {plugin.name: plugin.weight or 1 for plugin in multi_point.enabled}

@@ -95,11 +95,6 @@ WARNINGS: Mapping[str, WarningKind] = {
         "Kubernetes counts a pod whose resources as a whole are being resized with the larger of what it "
         "asks for and what the node has granted. Moorage does so for containers, not for the pod as a whole.",
     ),
-    "DeclaredFeaturesIgnored": WarningKind(
-        "is not read: pods are placed whether or not the node has the features that they need",
-        "Kubernetes keeps pods off nodes that do not declare a feature which the pod needs (the gate "
-        "NodeDeclaredFeatures). Moorage does not infer features from pods.",
-    ),
     "MinResourcesIgnored": WarningKind(
         "is not read: the search for places knows what each member needs",
         "The coscheduling plugin uses `minResources` to give up early. Moorage searches places for the "
@@ -353,7 +348,6 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
     ),
     *(IgnoredField("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
     IgnoredField("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
-    IgnoredField("Node", "status.declaredFeatures", "DeclaredFeaturesIgnored"),
     *(IgnoredField("PriorityClass", path, "NotKept") for path in _NOT_KEPT),
     IgnoredField("PriorityClass", "preemptionPolicy", PREEMPTION, _preempts),
     IgnoredField("PodGroup", "spec.minResources", "MinResourcesIgnored"),

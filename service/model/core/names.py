@@ -22,6 +22,7 @@ _DNS_SUBDOMAIN = re.compile(SUBDOMAIN)
 _KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _UID = re.compile(r"[A-Za-z0-9._:-]*")
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9]|-(?!-))*", re.ASCII)
+_FEATURE = re.compile(r"[A-Z][A-Za-z0-9]*(?:/[A-Za-z][A-Za-z0-9]*)*")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})"
@@ -124,6 +125,15 @@ def port_name(text: str) -> str | None:
     if len(text) <= 15 and _PORT_NAME.fullmatch(text) and not text.endswith("-"):  # noqa: PLR2004
         return None
     return "must be at most 15 lower case letters, digits or single hyphens, with a letter"
+
+
+def feature_name(text: str) -> str | None:
+    """Check the name of a feature that nodes declare, such as MyFeature or MyFeature/part."""
+    if len(text) > SUBDOMAIN_LENGTH_MAX:
+        return _too_long(SUBDOMAIN_LENGTH_MAX)
+    if _FEATURE.fullmatch(text):
+        return None
+    return "must be a name such as MyFeature or MyFeature/part, of letters, digits, and '/'"
 
 
 def uid(text: str) -> str | None:

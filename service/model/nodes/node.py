@@ -28,6 +28,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The status of the condition Ready (True, False, or Unknown), or "" if the node has none."""
     conditions: tuple[tuple[str, str], ...] = ()
     """The type and status of each other condition that may require a taint."""
+    declared_features: tuple[str, ...] = ()
+    """`status.declaredFeatures`: the features that pods may need, in order."""
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +77,6 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """Images on the node."""
     conditions: list[NodeCondition] | None = None
     """What is known of the node, one condition for each type."""
+    declared_features: list[str] | None = None
+    """Features of the kubelet that pods may need, sorted by name. From Kubernetes 1.36 on, a node
+    takes no pod that needs another one."""

@@ -155,6 +155,7 @@ def _shape(rest: Json) -> NodeShape:
         images=_convert(status.get("images"), tuple[ContainerImage, ...]),
         ready=ready if isinstance(ready := _ready(status).get("status"), str) else "",
         conditions=_others(status),
+        declared_features=_convert(status.get("declaredFeatures"), tuple[str, ...]),
     )
 
 
@@ -186,6 +187,7 @@ def _shape_of(manifest: NodeManifest) -> NodeShape:
         images=node.images,
         ready=node.ready,
         conditions=node.conditions,
+        declared_features=node.declared_features,
     )
 
 
@@ -200,6 +202,7 @@ def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
         uid=metadata.uid,
         ready=shape.ready,
         conditions=shape.conditions,
+        declared_features=shape.declared_features,
     )
     return NodeManifest(
         node=node,

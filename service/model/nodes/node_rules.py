@@ -30,6 +30,17 @@ def _taints_differ(spec: Record, path: str, problems: Problems) -> None:
         seen.add(pair)
 
 
+def _features_sorted(status: Record, path: str, problems: Problems) -> None:
+    """Check that the declared features are sorted and differ, as a kubelet reports them."""
+    features = items_of(status.get("declaredFeatures"))
+    for index in range(1, len(features)):
+        before, feature = features[index - 1], features[index]
+        if not isinstance(before, str) or not isinstance(feature, str) or before < feature:
+            continue
+        message = "is there already" if before == feature else "must be sorted alphabetically"
+        problems.add(f"{at(path, 'declaredFeatures')}[{index}]", message, feature)
+
+
 _NODE_SPEC = declared(
     NodeSpec,
     {"taints": list_of(TAINT)},
@@ -44,7 +55,9 @@ _NODE_STATUS = declared(
         "capacity": NODE_RESOURCES,
         "images": list_of(_IMAGE),
         "conditions": list_of(declared(NodeCondition, {})),
+        "declaredFeatures": list_of(text(names.feature_name), values=True),
     },
+    also=(_features_sorted,),
 )
 
 NODE_RULES = kind_rules(

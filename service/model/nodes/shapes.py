@@ -20,6 +20,7 @@ class NodeShape(msgspec.Struct, frozen=True):
     images: tuple[ContainerImage, ...]
     ready: str
     conditions: tuple[tuple[str, str], ...]
+    declared_features: tuple[str, ...]
 
 
 class NodeShapes:

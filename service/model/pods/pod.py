@@ -225,6 +225,21 @@ class ResourceRequirements(Value, frozen=True, kw_only=True):
     """The most that may be used, by resource name."""
 
 
+class ContainerRestartRule(Value, frozen=True, kw_only=True):
+    """What happens when a container exits in a certain way."""
+
+    action: str = ""
+    """RestartAllContainers needs a node that declares the feature; see `status.declaredFeatures` of
+    nodes."""
+
+
+class VolumeMount(Value, frozen=True, kw_only=True):
+    """A volume as a container mounts it."""
+
+    bind_mount_options: tuple[str, ...] = ()
+    """Options of the mount, for which the node has to declare the feature VolumeBindMountOptions."""
+
+
 class Container(Value, frozen=True, kw_only=True):
     """Also an init container; one with `restart_policy` Always is a sidecar."""
 
@@ -238,6 +253,10 @@ class Container(Value, frozen=True, kw_only=True):
     """Requests and limits."""
     restart_policy: Literal["Always", "OnFailure", "Never"] | None = None
     """Always makes an init container a sidecar."""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    """What happens when the container exits in a certain way."""
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    """The volumes that the container mounts; only their `bindMountOptions` matter to scheduling."""
 
 
 class PodSchedulingGate(Strict, frozen=True, kw_only=True):
@@ -269,6 +288,11 @@ class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
     """The pod's containers."""
     init_containers: tuple[Container, ...] = ()
     """Containers that run before the others, and sidecars."""
+    host_network: bool | None = None
+    """Whether the ports of containers are ports of the node."""
+    host_users: bool | None = None
+    """False, together with `hostNetwork`, needs a node that declares the feature
+    UserNamespacesHostNetworkSupport."""
     overhead: Quantities | None = None
     """What the pod itself costs beside its containers."""
     resources: ResourceRequirements | None = None

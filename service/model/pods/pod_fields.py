@@ -31,8 +31,6 @@ class PodSpec(pod.PodSpec, frozen=True, kw_only=True):
 
     node_name: str | None = None
     """The node that the pod is bound to; absent while it is pending."""
-    host_network: bool | None = None
-    """Whether the ports of containers are ports of the node."""
     resource_claims: tuple[pod.PodResourceClaim, ...] = ()
     """Claims to devices, which the pod is given together with its node. With other values of the
     setting `deviceClaims` it is refused, or they are passed over."""

@@ -35,10 +35,12 @@ from service.model.pods.affinity_rules import (
 from service.model.pods.pod import (
     Container,
     ContainerPort,
+    ContainerRestartRule,
     ContainerStatus,
     PodResourceClaim,
     PodSchedulingGate,
     Toleration,
+    VolumeMount,
 )
 from service.model.pods.pod_fields import (
     PodCondition,
@@ -55,6 +57,7 @@ from service.model.pods.volume_sources import (
     CinderVolumeSource,
     EphemeralVolumeSource,
     GCEPersistentDiskVolumeSource,
+    ImageVolumeSource,
     ISCSIVolumeSource,
     PersistentVolumeClaimVolumeSource,
     PortworxVolumeSource,
@@ -104,6 +107,8 @@ CONTAINER = declared(
         "name": text(names.dns_label, empty_ok=True),
         "ports": _PORTS,
         "resources": CONTAINER_RESOURCES,
+        "restartPolicyRules": list_of(declared(ContainerRestartRule, {})),
+        "volumeMounts": list_of(declared(VolumeMount, {"bindMountOptions": list_of(text())})),
     },
 )
 
@@ -181,6 +186,7 @@ _VOLUME = declared(
         "portworxVolume": _source(PortworxVolumeSource, {"volumeID": text(_not_empty)}),
         "iscsi": _source(ISCSIVolumeSource, {"iqn": text(_not_empty)}),
         "rbd": _source(RBDVolumeSource, {"monitors": _MONITORS, "image": text(_not_empty)}),
+        "image": declared(ImageVolumeSource, {}),
     },
     also=(_names_its_claim,),
 )

@@ -91,6 +91,7 @@ def _is_read(volume: Volume) -> bool:
         volume.portworx_volume,
         volume.iscsi,
         volume.rbd,
+        volume.image,
     )
     return any(source is not None for source in sources)
 

@@ -24,6 +24,7 @@ from service.model.core.validators import Limits, Problems, without_nulls
 from service.model.nodes.shapes import NodeShapes
 from service.model.pods.annotated_rules import AnnotatedSpec, check_merged, merge_annotated
 from service.model.pods.connections import with_connections
+from service.model.pods.declared_features import without_plain_mounts
 from service.model.pods.defaults import Json, fill_defaults
 from service.model.pods.label_keys import LabelKeys, label_keys, merge_label_keys
 from service.model.pods.pod import PodSpec
@@ -438,7 +439,7 @@ def _gaps(sent: bytes) -> frozenset[int]:
 def build_template(spec: Json, spec_json: bytes) -> PodTemplate:
     """Decode a complete, valid spec with defaults applied, and build its template."""
     decoded, claims = split_claims(msgspec.convert(without_nulls(spec), PodSpec))
-    decoded = with_connections(decoded)
+    decoded = without_plain_mounts(with_connections(decoded))
     _refuse_uncountable(decoded)
     # Daemons share everything but the node with the first pod of their family.
     rules = () if names_node(decoded) else warnings_of_rules(decoded)

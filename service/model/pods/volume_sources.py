@@ -79,6 +79,13 @@ class RBDVolumeSource(Value, frozen=True, kw_only=True):
     """Whether it is only read, so that pods on one node may share it."""
 
 
+class ImageVolumeSource(Value, frozen=True, kw_only=True):
+    """An image whose files a pod mounts."""
+
+    reference: str = ""
+    """Name of the image; a node that already holds it scores higher from Kubernetes 1.36 on."""
+
+
 class Volume(Value, frozen=True, kw_only=True):
     """A volume of a pod, with one source; of sources that are not named here scheduling reads nothing."""
 
@@ -102,3 +109,5 @@ class Volume(Value, frozen=True, kw_only=True):
     """A disk in the network, by iSCSI."""
     rbd: RBDVolumeSource | None = None
     """An image in a Ceph cluster."""
+    image: ImageVolumeSource | None = None
+    """An image whose files the pod mounts."""

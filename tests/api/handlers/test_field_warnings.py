@@ -135,11 +135,6 @@ async def test_other_kinds_have_warnings_too(harness: Harness) -> None:
     answer = await harness.put("namespaces/shop/podgroups/g", group)
     assert told(answer.json()) == [("spec.minResources", "MinResourcesIgnored")]
 
-    declaring = node("n1")
-    declaring["status"]["declaredFeatures"] = ["Nested"]
-    answer = await harness.put("nodes/n1", declaring)
-    assert told(answer.json()) == [("status.declaredFeatures", "DeclaredFeaturesIgnored")]
-
     resized = pod("web-0") | {"status": {"resources": {"requests": {"cpu": "1"}}}}
     answer = await harness.put(f"{PODS}/web-0", resized)
     assert told(answer.json()) == [("status.resources", "PodResizeIgnored")]

@@ -11,7 +11,7 @@ from service.model.log.commit import Change
 from tests.concurrency.checker.history import Key
 from tests.reference import ReferenceCluster
 from tests.reference.fit import allocatable_of
-from tests.reference.pipeline import FILTERS, evaluate_view
+from tests.reference.pipeline import evaluate_view, filters_of
 from tests.reference.quota import Quotas
 from tests.reference.resources import requests
 from tests.reference.view import Manifest, View, is_finished, labels_of, nomination_of, spec_of
@@ -166,7 +166,7 @@ def objections(view: View, pod: Manifest, node_name: str) -> dict[str, list[str]
 
 def _objections(view: View, pod: Manifest, node_name: str) -> dict[str, list[str]]:
     alone, found = _alone(view, node_name), {}
-    for plugin, rejections in FILTERS.items():
+    for plugin, rejections in filters_of(view).items():
         seen = view if plugin in RELATIONS else alone
         verdict = rejections(seen, pod).get(node_name)
         if verdict is not None:

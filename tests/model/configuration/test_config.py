@@ -19,6 +19,7 @@ from service.model.cluster.plugin_rules import KNOWN, filtering, scoring
 from service.model.core.errors import InvalidManifest
 from tests import strategies
 
+FEATURES = "NodeDeclaredFeatures"
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}
 
 
@@ -201,6 +202,35 @@ def test_an_unknown_plugin_is_refused_with_the_known_ones():
     assert "did you mean NodeName?" in message
 
 
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [
+        (
+            {"plugins": {"filter": {"enabled": [{"name": FEATURES}]}}},
+            "plugins.filter.enabled[0].name",
+        ),
+        (
+            {"plugins": {"multiPoint": {"disabled": [{"name": FEATURES}]}}},
+            "plugins.multiPoint.disabled[0].name",
+        ),
+        ({"pluginConfig": [{"name": FEATURES, "args": {}}]}, "pluginConfig[0].name"),
+    ],
+)
+def test_profiles_name_only_plugins_of_the_clusters_version(named, field):
+    told = errors(profile(**named) | {"kubernetes": "1.35"})
+    assert told == {f"profiles[0].{field}": "is no plugin of Kubernetes 1.35"}
+    parse_config(profile(**named) | {"kubernetes": "1.36"})
+
+
+@pytest.mark.parametrize("kubernetes", ["1.36", "1.37"])
+def test_later_versions_filter_by_declared_features_unless_a_profile_does_not(kubernetes):
+    (default,) = parse_config({"kubernetes": kubernetes}).scheduler_profiles().values()
+    assert default.filters == frozenset(filtering())
+    off = profile(plugins={"filter": {"disabled": [{"name": FEATURES}]}})
+    config = parse_config(off | {"kubernetes": kubernetes})
+    assert FEATURES not in config.scheduler_profiles()["mine"].filters
+
+
 def test_all_wrong_settings_are_named_at_once():
     assert set(errors({"semantics": 1, "unknown": 2, "evictionsPerMinute": "many"})) == {
         "semantics",
@@ -229,7 +259,7 @@ def test_a_limited_resource_matches_a_scope_that_exists_by_default():
 def test_the_default_profile_always_exists_and_has_the_default_plugins_and_weights():
     (default,) = parse_config({}).scheduler_profiles().values()
     assert default.scheduler_name == "default-scheduler"
-    assert default.filters == frozenset(filtering())
+    assert default.filters == frozenset(filtering()) - {FEATURES}
     assert default.weights == scoring()
     assert "default-scheduler" in parse_config(profile()).scheduler_profiles()
 

@@ -285,6 +285,20 @@ def test_node_affinity_wakes_for_a_node_that_it_admits(asked: str, variant: str,
     assert states(shop) == {"active": 1}
 
 
+def test_a_node_wakes_pods_when_it_declares_other_features():
+    shop = Shop({"kubernetes": "1.36"})
+    waiting = pod("p")
+    waiting["spec"]["containers"][0]["restartPolicyRules"] = [{"action": "RestartAllContainers"}]
+    shop.put(node("n"), waiting)
+    shop.work()
+    shop.put(node("n").label(any="x"))
+    assert states(shop) == {"unschedulable": 1}
+    declaring = node("n")
+    declaring["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    shop.put(declaring)
+    assert states(shop) == {"active": 1}
+
+
 def test_a_relabelled_node_wakes_only_those_whom_it_admits_now():
     shop = Shop()
     shop.put(node("n").label(zone="z"), node("m").label(zone="z", wanted="none"))

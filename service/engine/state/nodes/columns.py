@@ -1,5 +1,6 @@
 """Growable NumPy columns, indexed by node slot or topology domain."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -87,3 +88,31 @@ class Interner(Generic[T]):
 
     def items(self) -> Iterator[tuple[T, int]]:
         return iter(self.ids.items())
+
+
+class SharedInterner(Interner[T]):
+    """Interns values that slots share, and releases each with its last user; the first one stays.
+
+    The first value has the integer 0, which is the value of new slots.
+    """
+
+    __slots__ = ("_first", "_users")
+
+    def __init__(self, first: T) -> None:
+        super().__init__()
+        self._first = first
+        self._users: Counter[T] = Counter()
+        self.intern(first)
+
+    def hold(self, value: T) -> int:
+        """Return the integer of a value, and add a user that `drop` removes."""
+        self._users[value] += 1
+        return self.intern(value)
+
+    def drop(self, value: T) -> None:
+        """Remove a user of a value."""
+        self._users[value] -= 1
+        if not self._users[value]:
+            del self._users[value]
+            if value != self._first:
+                self.release(value)

@@ -19,6 +19,7 @@ from service.engine.state.nodes.node_table import (
     image_name,
 )
 from service.model.core.primitives import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from service.model.pods.declared_features import required_features
 from service.model.pods.pod import (
     NodeAffinity,
     Pod,
@@ -94,6 +95,8 @@ class NodeRules:
     named."""
     data: DataRules | None = None
     """The data sets that the pod names, or None if it names none."""
+    features: tuple[str, ...] = ()
+    """The features that the node must declare, sorted."""
 
 
 class ProfileRules(NamedTuple):
@@ -153,6 +156,8 @@ class PodResources:
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
     """The image of each container and init container, with its tag."""
+    volume_images: tuple[str, ...]
+    """The image of each volume that mounts one, with its tag."""
 
 
 class Identity(NamedTuple):
@@ -172,10 +177,19 @@ class RulesInterner:
         nodes: NodeTable,
         *,
         empty_term_matches_all: bool,
+        known_features: frozenset[str],
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
-        """Create an interner; `dropped` receives released rules and whether their key is unused."""
+        """Create an interner.
+
+        Args:
+            nodes: the nodes whose label keys are held for the rules.
+            empty_term_matches_all: whether an empty node selector term matches all nodes.
+            known_features: the features that are inferred from pods.
+            dropped: receives released rules and whether their key is unused.
+        """
         self._nodes = nodes
+        self._known_features = known_features
         self._dropped = dropped
         self._rules: dict[Identity, NodeRules] = {}
         self._identities: dict[NodeRules, Identity] = {}
@@ -220,6 +234,7 @@ class RulesInterner:
             self._required_nodes(None, added),
             pod.required_node_name,
             data,
+            required_features(spec, self._known_features) if self._known_features else (),
         )
 
     def _required_nodes(
@@ -234,7 +249,7 @@ class RulesInterner:
         )
 
     def _intern(self, needs: PodResources, terms: "_NodeTerms") -> NodeRules:
-        static_key = (needs.images, msgspec.json.encode(terms))
+        static_key = (needs.images, needs.volume_images, msgspec.json.encode(terms))
         identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
         rules = self._rules.get(identity)
         if rules is None:
@@ -248,7 +263,13 @@ class RulesInterner:
     def hold_needs(self, spec: PodSpec) -> PodResources:
         """Return a spec's resources, and add a reference that `release_needs` removes."""
         identity = msgspec.json.encode(
-            (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.overhead,
+                spec.resources,
+                _volume_images(spec),
+            )
         )
         needs = self._needs.get(identity)
         if needs is None:
@@ -326,6 +347,14 @@ def _needs(spec: PodSpec) -> PodResources:
         images=tuple(
             image_name(container.image) if container.image else "" for container in containers
         ),
+        volume_images=_volume_images(spec),
+    )
+
+
+def _volume_images(spec: PodSpec) -> tuple[str, ...]:
+    """Return the image of each volume that mounts one, with its tag."""
+    return tuple(
+        [image_name(volume.image.reference) for volume in spec.volumes if volume.image is not None]
     )
 
 
@@ -369,6 +398,7 @@ class _NodeTerms(NamedTuple):
     enforced: RequiredNodes
     node_name: str | None
     data: DataRules | None
+    features: tuple[str, ...]
 
     def label_keys(self) -> tuple[str, ...]:
         """Return the node label keys that the terms read."""
@@ -436,4 +466,5 @@ def _compile(
         named=named,
         anywhere=anywhere,
         data=terms.data,
+        features=terms.features,
     )

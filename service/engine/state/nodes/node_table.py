@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from service.engine.state.nodes.columns import Column, Ids, Interner, Ints, Mask, Slots
+from service.engine.state.nodes.columns import Column, Ids, Ints, Mask, SharedInterner, Slots
 from service.engine.state.nodes.counters import (
     VIEW_OVERHEAD_BYTES,
     DirtyLog,
@@ -111,9 +111,9 @@ class NodeTable:
         self.users = ColumnUsers()
         for resource in ("cpu", "memory"):
             self._resource(resource)
-        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
-        self.taint_sets.intern(())
-        self._taint_users: Counter[tuple[Taint, ...]] = Counter()
+        self.taint_sets = SharedInterner[tuple[Taint, ...]](())
+        self._feature_set = self._column(np.int32)
+        self.feature_sets = SharedInterner[tuple[str, ...]](())
         self.keys: dict[str, TopologyKey] = {}
         self.itself = NodeItself(0)
         self.views = NodeViews()
@@ -170,6 +170,10 @@ class NodeTable:
     @property
     def taint_set(self) -> Ids:
         return self._taint_set.values
+
+    @property
+    def feature_set(self) -> Ids:
+        return self._feature_set.values
 
     def resources(self) -> list[str]:
         """Return the resources with columns: those of any node or requested by any pod."""
@@ -300,9 +304,8 @@ class NodeTable:
             column.values[slot] = amount or 1
             if not 0 < amount <= EXACT_MAX:
                 self._uneven.add(slot)
-        taints = without_times(node.taints)
-        self._taint_users[taints] += 1
-        self._taint_set.values[slot] = self.taint_sets.intern(taints)
+        self._taint_set.values[slot] = self.taint_sets.hold(without_times(node.taints))
+        self._feature_set.values[slot] = self.feature_sets.hold(node.declared_features)
         for name, key in self.keys.items():
             value = topology_value(node.labels, name)
             if value is not None:
@@ -316,11 +319,8 @@ class NodeTable:
         assert node is not None
         for key in self.keys.values():
             key.leave(slot)
-        taints = without_times(node.taints)
-        self._taint_users[taints] -= 1
-        if taints and not self._taint_users[taints]:
-            del self._taint_users[taints]
-            self.taint_sets.release(taints)
+        self.taint_sets.drop(without_times(node.taints))
+        self.feature_sets.drop(node.declared_features)
         self.release_resources(node.allocatable)
         self._set_allocatable(slot, {})
         self._uneven.discard(slot)

@@ -48,7 +48,7 @@ from service.engine.state.pods.matchers import (
 )
 from service.engine.state.pods.siblings import SIBLING_LABEL, sibling_key_of, siblings_in
 from service.engine.state.pods.spread import SpreadRule
-from service.engine.state.volumes.pod_volumes import has_ephemeral
+from service.engine.state.volumes.pod_volumes import has_claims_or_disks, has_ephemeral
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
 from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.kind import DeclaredObject
@@ -221,7 +221,10 @@ class Compiler:
         self._volumes = objects.volumes if config.volumes == "Honor" else None
         self._devices = objects.devices if config.device_claims == "Allocate" else None
         self._rules = RulesInterner(
-            nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
+            nodes,
+            empty_term_matches_all=config.empty_term_matches_all,
+            known_features=config.scheduler_version.known_features,
+            dropped=dropped,
         )
         self._daemons = frozenset(config.daemon_namespaces)
         self._has_defaults = any(profile.constraints for profile in profiles.values())
@@ -260,7 +263,8 @@ class Compiler:
                 return known
         spec, labels = pod.spec, pod.labels
         takes_defaults = self._has_defaults and self._takes_defaults(spec)
-        table = self._volumes if spec.volumes else None
+        has_volumes = bool(spec.volumes) and has_claims_or_disks(spec.volumes)
+        table = self._volumes if has_volumes else None
         device_table = self._devices if spec.resource_claims and pod.node_name is None else None
         identity: tuple[object, ...] = (
             id(spec),

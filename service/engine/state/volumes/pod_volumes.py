@@ -41,6 +41,14 @@ def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
     return tuple(uses)
 
 
+def has_claims_or_disks(volumes: tuple[Volume, ...]) -> bool:
+    """Return whether any volume is a claim or a disk, and not an image."""
+    for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long
+        if volume.image is None:
+            return True
+    return False
+
+
 def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
     """Return whether any volume is ephemeral, so that its claim is named after the pod."""
     for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long

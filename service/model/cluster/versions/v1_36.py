@@ -3,6 +3,17 @@
 from msgspec.structs import replace
 
 from service.model.cluster.versions.v1_35 import V1_35
+from service.model.pods.declared_features import (
+    RESTART_ALL_CONTAINERS,
+    USER_NAMESPACES_HOST_NETWORK,
+)
 
-V1_36 = replace(V1_35, name="1.36", patch="1.36.3", scores_balance_gain=True)
+V1_36 = replace(
+    V1_35,
+    name="1.36",
+    patch="1.36.3",
+    scores_balance_gain=True,
+    counts_image_volumes=True,
+    known_features=frozenset({RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK}),
+)
 """kube-scheduler 1.36."""

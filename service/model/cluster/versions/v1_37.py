@@ -3,6 +3,14 @@
 from msgspec.structs import replace
 
 from service.model.cluster.versions.v1_36 import V1_36
+from service.model.pods.declared_features import VOLUME_BIND_MOUNT_OPTIONS
 
-V1_37 = replace(V1_36, name="1.37", patch="1.37.2")
+V1_37 = replace(
+    V1_36,
+    name="1.37",
+    patch="1.37.2",
+    normalizes_image_volumes=True,
+    known_features=V1_36.known_features | {VOLUME_BIND_MOUNT_OPTIONS},
+    checks_node_name_first=True,
+)
 """kube-scheduler 1.37."""

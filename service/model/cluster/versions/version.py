@@ -19,8 +19,13 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     not only the balance that results (kubernetes#135573)."""
     counts_image_volumes: bool = False
     """Whether ImageLocality counts the images that pods mount as volumes (KEP-4639)."""
-    matches_declared_features: bool = False
-    """Whether nodes must declare the features that a pod needs (NodeDeclaredFeatures, KEP-5328)."""
+    normalizes_image_volumes: bool = False
+    """Whether these images also raise the size that gets the best score (kubernetes#138951)."""
+    known_features: frozenset[str] = frozenset()
+    """The features that are inferred from pods and that nodes must declare (NodeDeclaredFeatures,
+    KEP-5328); without any, there is no such plugin."""
+    checks_node_name_first: bool = False
+    """Whether NodeName filters before NodeUnschedulable, and not after it."""
     resizes_pod_level: bool = False
     """Whether NodeResourcesFit reads the pod-level resources in a pod's status (KEP-5419)."""
     counts_resizes_by_sum: bool = False

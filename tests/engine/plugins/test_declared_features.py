@@ -1,0 +1,127 @@
+"""Pods need features that their nodes declare, from Kubernetes 1.36 on."""
+
+from typing import Any
+
+import pytest
+
+from service.engine import NoPreemption, preempt
+from service.engine.rules.culprits import culprits
+from tests.builders import NodeBuilder, PodBuilder, node, pod
+from tests.engine import objects
+from tests.engine.scene import Scene
+
+REASON = "node(s) didn't match Pod's required features"
+RESTART = "RestartAllContainersOnContainerExits"
+USERS = "UserNamespacesHostNetworkSupport"
+MOUNT = "VolumeBindMountOptions"
+RESTARTING = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+
+
+def declaring(name: str, *features: str) -> NodeBuilder:
+    made = node(name)
+    made["status"]["declaredFeatures"] = list(features)
+    return made
+
+
+def needing(feature: str) -> PodBuilder:
+    made = pod("p")
+    spec = made["spec"]
+    (main,) = spec["containers"]
+    match feature:
+        case "RestartAllContainersOnContainerExits":
+            main["restartPolicyRules"] = [{"action": "Restart"}, RESTARTING]
+        case "UserNamespacesHostNetworkSupport":
+            spec |= {"hostNetwork": True, "hostUsers": False}
+        case "VolumeBindMountOptions":
+            init = {
+                "name": "i",
+                "volumeMounts": [{"name": "w"}, {"name": "v", "bindMountOptions": ["noexec"]}],
+            }
+            spec["initContainers"] = [init]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "feature", "matters"),
+    [
+        ("1.35", RESTART, False),
+        ("1.35", USERS, False),
+        ("1.36", RESTART, True),
+        ("1.36", USERS, True),
+        ("1.36", MOUNT, False),
+        ("1.37", RESTART, True),
+        ("1.37", USERS, True),
+        ("1.37", MOUNT, True),
+    ],
+)
+def test_a_node_has_to_declare_what_the_version_infers(
+    kubernetes: str, feature: str, *, matters: bool
+) -> None:
+    there = (declaring("bare"), declaring("full", RESTART, USERS, MOUNT))
+    scene = Scene(*there, kubernetes=kubernetes)
+    answer = scene.explain(needing(feature))
+    assert answer.feasible == (["full"] if matters else ["bare", "full"])
+    wanted = {"NodeDeclaredFeatures": {"bare": [REASON]}} if matters else {}
+    assert answer.filters == wanted
+    assert answer.unresolvable == ({"NodeDeclaredFeatures": ["bare"]} if matters else {})
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"hostNetwork": True},
+        {"hostUsers": False},
+        {"hostNetwork": True, "hostUsers": True},
+        {"containers": [{"name": "main", "restartPolicyRules": [{"action": "Restart"}]}]},
+        {"containers": [{"name": "main", "volumeMounts": [{"name": "v", "bindMountOptions": []}]}]},
+    ],
+)
+def test_other_values_of_these_fields_need_nothing(plain: dict[str, Any]) -> None:
+    asked = pod("p")
+    asked["spec"] |= plain
+    assert Scene(node("bare"), kubernetes="1.37").feasible(asked) == ["bare"]
+
+
+def test_nobody_is_evicted_for_a_feature() -> None:
+    scene = Scene(declaring("bare"), kubernetes="1.36")
+    scene.put(pod("low").request(cpu="4").on("bare"))
+    asked = objects.pod(needing(RESTART).request(cpu="4").priority(9), incoming=True)
+    answer = preempt(scene.engine, asked, [])
+    assert isinstance(answer, NoPreemption)
+    assert scene.explain(needing(RESTART)).message == f"0/1 nodes are available: 1 {REASON}."
+
+
+def test_a_culprit_is_the_field_that_asks_for_a_feature() -> None:
+    scene = Scene(declaring("bare", USERS), kubernetes="1.37")
+    asked = needing(RESTART)
+    asked["spec"] |= needing(MOUNT)["spec"] | {"containers": asked["spec"]["containers"]}
+    asked["spec"] |= {"hostNetwork": True, "hostUsers": False}
+    told = culprits(scene.engine, objects.pod(asked, incoming=True), "bare")
+    assert [each.rule for each in told] == [
+        "spec.containers[0].restartPolicyRules[1]",
+        "spec.initContainers[0].volumeMounts[1].bindMountOptions",
+    ]
+
+
+def test_a_node_that_declares_other_features_is_decided_anew() -> None:
+    scene = Scene(declaring("n"), kubernetes="1.36")
+    asked = needing(RESTART)
+    assert scene.feasible(asked) == []
+    scene.put(declaring("n", RESTART))
+    assert scene.feasible(asked) == ["n"]
+    scene.put(declaring("n", MOUNT))
+    assert scene.feasible(asked) == []
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "first"),
+    [
+        ("1.35", "node(s) were unschedulable"),
+        ("1.36", "node(s) were unschedulable"),
+        ("1.37", "node(s) didn't match the requested node name"),
+    ],
+)
+def test_node_name_is_the_first_filter_from_1_37_on(kubernetes: str, first: str) -> None:
+    scene = Scene(node("cordoned").cordon(), kubernetes=kubernetes)
+    asked = pod("p").on("elsewhere")
+    assert scene.explain(asked).message == f"0/1 nodes are available: 1 {first}."
