@@ -178,8 +178,12 @@ def preemption_told(
         }
         for name, victims in found.candidates.items()
     }
-    told = {"preemption": {"candidates": candidates}, "why": None, "fullMessage": refusal.message}
-    return told, found.node_name
+    full = found.message_after(refusal.message)
+    return {
+        "preemption": {"candidates": candidates},
+        "why": None,
+        "fullMessage": full,
+    }, found.node_name
 
 
 def failure(case: Case, cluster: Cluster) -> str:

@@ -37,6 +37,7 @@ def budget(manifest: Manifest) -> DisruptionBudget:
     status, selector = manifest.get("status") or {}, manifest.get("spec", {}).get("selector")
     return DisruptionBudget(
         namespace=manifest["metadata"]["namespace"],
+        name=manifest["metadata"]["name"],
         selector=None if selector is None else msgspec.convert(selector, LabelSelector),
         disruptions_allowed=status.get("disruptionsAllowed", 0),
         disrupted_pods=frozenset(status.get("disruptedPods") or {}),

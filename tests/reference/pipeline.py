@@ -53,7 +53,7 @@ UNKNOWN_TO_KUBERNETES = {"DataAffinity"}
 """Plugins that are not told where they do not score a pod."""
 
 CONFLICT = "pod affinity terms conflict"
-NARROWED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
 
 
 def evaluate(
@@ -105,19 +105,29 @@ def _constrained(pod: Manifest, index: int, when: str) -> Manifest:
 def evaluate_settled(view: View, pod: Manifest) -> dict[str, Any]:
     if not view.nodes:
         return answer(message="no nodes available to schedule pods")
-    candidates = node_plugins.named_nodes(pod)
+    narrowing = narrowing_plugins(view, pod)
     rejection = data.prefilter(view, pod) or volumes.prefilter(view, pod)
-    if candidates is not None and not candidates:
-        rejection = "NodeAffinity", CONFLICT
+    if narrowing and not set.intersection(*narrowing.values()):
+        own = not narrowing.get("NodeAffinity", True)
+        together = f"{NARROWED.format(' '.join(narrowing))} simultaneously"
+        rejection = "NodeAffinity", CONFLICT if own else together
     if rejection is not None:
         return reject(view, *rejection)
-    result = evaluate_nodes(view, pod, candidates)
-    if candidates is not None:
-        result["prefilterNodes"] = sorted(candidates)
+    result = evaluate_nodes(view, pod, narrowing)
+    if narrowing:
+        result["prefilterNodes"] = sorted(set.intersection(*narrowing.values()))
     bindings = volumes.bindings_of(view, pod, result["feasible"])
     if bindings is not None:
         result["bindings"] = bindings
     return result
+
+
+def narrowing_plugins(view: View, pod: Manifest) -> dict[str, set[str]]:
+    """The plugins that leave only nodes of certain names, by name, and these nodes."""
+    narrowing = {"NodeAffinity": node_plugins.named_nodes(pod)}
+    if view.settings.kubernetes == "1.37" and spec_of(pod).get("nodeName"):
+        narrowing["NodeName"] = {spec_of(pod)["nodeName"]}
+    return {plugin: names for plugin, names in narrowing.items() if names is not None}
 
 
 def reject(view: View, plugin: str, reason: str) -> dict[str, Any]:
@@ -129,7 +139,7 @@ def reject(view: View, plugin: str, reason: str) -> dict[str, Any]:
     )
 
 
-def evaluate_nodes(view: View, pod: Manifest, candidates: set[str] | None) -> dict[str, Any]:
+def evaluate_nodes(view: View, pod: Manifest, narrowing: dict[str, set[str]]) -> dict[str, Any]:
     verdicts = verdicts_of(view, pod)
     for name in view.nodes:
         beside = view.reserving(name, pod)
@@ -149,7 +159,7 @@ def evaluate_nodes(view: View, pod: Manifest, candidates: set[str] | None) -> di
         },
         unresolvable={plugin: names for plugin, names in unresolvable.items() if names},
         feasible=feasible,
-        message=None if feasible else explain_refusal(view, verdicts, candidates),
+        message=None if feasible else explain_refusal(view, verdicts, narrowing),
         **(score(view, pod, feasible) if feasible else {}),
     )
 
@@ -176,13 +186,15 @@ def told_anew(filters: Iterable[str], verdicts: Verdicts, name: str, told: Verdi
 
 
 def explain_refusal(
-    view: View, verdicts: dict[str, node_plugins.Rejections], candidates: set[str] | None
+    view: View,
+    verdicts: dict[str, node_plugins.Rejections],
+    narrowing: dict[str, set[str]],
 ) -> str:
     """Each node contributes the reasons of its first failing plugin."""
     histogram: dict[str, int] = {}
     for name in view.nodes:
-        if candidates is not None and name not in candidates:
-            reasons = [NARROWED]
+        if any(name not in names for names in narrowing.values()):
+            reasons = [NARROWED.format(" ".join(narrowing))]
         else:
             reasons = next(each[name].reasons for each in verdicts.values() if name in each)
         for reason in reasons:

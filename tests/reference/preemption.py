@@ -41,8 +41,9 @@ def evaluate_preemption(view: View, pod: Manifest, budgets: list[Manifest]) -> A
     if answer["prefilter"] is not None:
         return answer | told | {"fullMessage": f"{message} not found"}
     found = preempt(view, pod, budgets, answer)
+    is_newest = view.settings.kubernetes == "1.37"
     if isinstance(found, str):
-        full = f"{message} no new claims to deallocate, {found}"
+        full = f"{message} {found if is_newest else f'no new claims to deallocate, {found}'}"
         return answer | told | {"why": found, "fullMessage": full}
     best = choose(found)
     names = {
@@ -119,7 +120,7 @@ def dry_run(
     rejected = rejection(view.holding(node_name, kept), pod, node_name)
     if rejected is not None:
         return rejected.reasons
-    violating = violating_pods(lower, budgets)
+    violating = violating_pods(view, lower, budgets)
     others = [each for each in lower if each not in violating]
     victims = []
     for each in (*violating, *others):
@@ -155,14 +156,19 @@ def alone(view: View, node_name: str) -> View:
     return twin
 
 
-def violating_pods(pods: Iterable[Manifest], budgets: list[Manifest]) -> list[Manifest]:
-    """Return the pods, the most important first, for which a budget has nothing left."""
+def violating_pods(view: View, pods: Iterable[Manifest], budgets: list[Manifest]) -> list[Manifest]:
+    """Return the pods, the most important first, for which a budget has nothing left.
+
+    From 1.37 on, such a pod takes nothing of the budgets that follow by name.
+    """
+    stops = view.settings.kubernetes == "1.37"
+    budgets = sorted(budgets, key=name_of) if stops else budgets
     left = [status_of(each).get("disruptionsAllowed", 0) for each in budgets]
     violating = []
     for pod in pods:
         exceeds = False
         for index, budget in enumerate(budgets):
-            if protects(budget, pod):
+            if protects(budget, pod) and not (stops and exceeds):
                 left[index] -= 1
                 exceeds |= left[index] < 0
         if exceeds:

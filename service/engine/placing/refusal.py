@@ -120,25 +120,38 @@ class PrefilterRejection(NamedTuple):
 
 
 class PrefilterNodes(NamedTuple):
-    """The nodes that one plugin allows before any node is examined (PreFilter)."""
+    """The nodes that plugins allow before any node is examined (PreFilter)."""
 
-    plugin: str
+    plugins: tuple[str, ...]
+    """The plugins that allow only some nodes, in the order in which they are called."""
     names: frozenset[str]
+
+    @property
+    def reason(self) -> str:
+        """Why all other nodes are refused."""
+        return NARROWED.format(" ".join(sorted(self.plugins)))
 
 
 def prefilter(
     cluster: Cluster, pod_class: PodClass, profile: Profile
 ) -> PrefilterRejection | PrefilterNodes | None:
     """Return the plugins' verdict before any node is examined, stopping at the first rejection."""
-    allowed = None
+    allowed: PrefilterNodes | None = None
     for plugin in profile.prefilters:
         verdict = plugin.prefilter(cluster.nodes, pod_class)
         if verdict is None:
             continue
         if verdict.reason is not None:
             return PrefilterRejection(plugin.name, verdict.reason)
-        if verdict.names is not None and allowed is None:
-            allowed = PrefilterNodes(plugin.name, verdict.names)
+        if verdict.names is None:
+            continue
+        if allowed is None:
+            allowed = PrefilterNodes((plugin.name,), verdict.names)
+        else:
+            both = (*allowed.plugins, plugin.name)
+            allowed = PrefilterNodes(both, allowed.names & verdict.names)
+        if not allowed.names:
+            return PrefilterRejection(plugin.name, f"{allowed.reason} simultaneously")
     return allowed
 
 
@@ -175,7 +188,7 @@ def _first_reasons(
         remaining[[nodes.slots[name] for name in prefiltered.names if name in nodes.slots]] = True
         excluded = nodes.count - int(remaining.sum())
         if excluded:
-            reasons[prefiltered.plugin] = {NARROWED.format(prefiltered.plugin): excluded}
+            reasons[prefiltered.plugins[0]] = {prefiltered.reason: excluded}
     if within is not None:
         outside = remaining & (within.vetoes.nodes < 0)
         if outside.any():

@@ -6,10 +6,12 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.framework.events import Change
-from service.engine.framework.plugin import NodePlugin
+from service.engine.framework.plugin import NodePlugin, PreFilterResult
 from service.engine.state.nodes.columns import Mask, Rows
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
+from service.engine.state.pods.classes import PodClass
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 
 NAME = "NodeName"
 
@@ -19,6 +21,12 @@ class NodeName(NodePlugin):
     filters: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) didn't match the requested node name"
     events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_ADDED})
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> "NodeName":
+        narrows = config.scheduler_version.narrows_to_node_name
+        return NarrowingNodeName() if narrows else NodeName()
 
     @override
     def applies(self, rules: NodeRules) -> bool:
@@ -31,3 +39,14 @@ class NodeName(NodePlugin):
         if slot is not None:
             mask[slot] = True
         return mask[rows]
+
+
+class NarrowingNodeName(NodeName):
+    """Leaves only the named node to the other filters, as kube-scheduler does from version 1.37."""
+
+    prefilters: ClassVar[bool] = True
+
+    @override
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
+        name = pod_class.template.rules.node_name
+        return None if name is None else PreFilterResult(frozenset({name}))

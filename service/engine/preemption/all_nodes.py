@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.framework.plugin import Headroom, Headrooms, Plugin
-from service.engine.preemption.budgets import violating_on
+from service.engine.preemption.budgets import Budgets, violating_on
 from service.engine.preemption.victims import OFFSET, Cost, Removability, Victims
 from service.engine.state.nodes.columns import Ints, Mask, Slots
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS, ImportanceTable
-from service.model.workloads.disruption_budget import DisruptionBudget
 
 FAR = 2**62
 
@@ -138,14 +137,14 @@ class PreemptionCandidates:
         table: ImportanceTable,
         verdict: Verdict,
         removability: Removability,
-        budgets: Sequence[DisruptionBudget],
+        budgets: Budgets,
     ) -> None:
         removable = Removable(table, verdict.fitting, removability)
         self.slots = verdict.fitting
         self._table = table
         self._priorities = removable.priorities
         self._violating: Mask | None = None
-        if budgets:
+        if budgets.items:
             self._violating = violating_on(self.slots, removable.mask, table, budgets)
         self._victims = _victims(removable, verdict.rooms, self._violating)
 

@@ -1,17 +1,21 @@
 """The pods whose eviction would violate a PodDisruptionBudget.
 
 The removable pods of a node are processed in order of importance. Each uses up one disruption of
-every budget that protects it; once a budget has none left, the pod violates it.
+every budget that protects it; once a budget has none left, the pod violates it. From Kubernetes
+1.37 on, such a pod uses up nothing of the budgets that follow. There, kube-scheduler's order of
+budgets is that of a cache; here it is that of their names.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from service.engine.state.nodes.columns import Mask, Slots
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import ImportanceTable
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.selectors import matches
 from service.model.pods.pod import Pod
 from service.model.workloads.disruption_budget import DisruptionBudget
@@ -19,23 +23,42 @@ from service.model.workloads.disruption_budget import DisruptionBudget
 Pair = tuple[str, str]
 
 
-def violating_pods(pods: Iterable[Pod], budgets: Sequence[DisruptionBudget]) -> list[bool]:
+class Budgets(NamedTuple):
+    """The budgets that protect any pods, in the order in which they are used up."""
+
+    items: tuple[DisruptionBudget, ...]
+    stops_at_exceeded: bool
+    """Whether a pod that violates a budget uses up nothing of the budgets that follow."""
+
+    @classmethod
+    def of(cls, budgets: Iterable[DisruptionBudget], version: SchedulerVersion) -> Self:
+        """Return the budgets as kube-scheduler of a version charges victims to them."""
+        stops_at_exceeded = version.stops_at_exceeded_budget
+        protecting = [budget for budget in budgets if budget.protects_any]
+        if stops_at_exceeded:
+            protecting.sort(key=lambda budget: (budget.namespace, budget.name))
+        return cls(tuple(protecting), stops_at_exceeded)
+
+
+def violating_pods(pods: Iterable[Pod], budgets: Budgets) -> list[bool]:
     """Return whether each pod's eviction violates a budget; `pods` are most important first."""
-    left = [budget.disruptions_allowed for budget in budgets]
+    left = [budget.disruptions_allowed for budget in budgets.items]
     return [_take(pod, budgets, left) for pod in pods]
 
 
-def _take(pod: Pod, budgets: Sequence[DisruptionBudget], left: list[int]) -> bool:
+def _take(pod: Pod, budgets: Budgets, left: list[int]) -> bool:
     exceeds = False
-    for index, budget in enumerate(budgets):
+    for index, budget in enumerate(budgets.items):
         if budget.protects(pod):
             left[index] -= 1
             exceeds |= left[index] < 0
+            if exceeds and budgets.stops_at_exceeded:
+                return True
     return exceeds
 
 
 def violating_on(
-    slots: Slots, removable: Mask, table: ImportanceTable, budgets: Sequence[DisruptionBudget]
+    slots: Slots, removable: Mask, table: ImportanceTable, budgets: Budgets
 ) -> Mask | None:
     """Return which removable pods violate a budget, as a mask like `removable`, or None.
 
@@ -45,7 +68,7 @@ def violating_on(
         table: the pods of all nodes by importance.
         budgets: all budgets.
     """
-    protected = _Protection(budgets).by_budget(table.classes)
+    protected = _Protection(budgets.items).by_budget(table.classes)
     if not protected:
         return None
     exhausted = np.zeros(len(table.classes), dtype=np.bool_)
@@ -53,7 +76,7 @@ def violating_on(
     column_of[slots] = np.arange(len(slots))
     scarce: list[tuple[DisruptionBudget, list[int], Slots]] = []
     for index, ids in protected.items():
-        budget = budgets[index]
+        budget = budgets.items[index]
         if budget.disruptions_allowed <= 0 and not budget.disrupted_pods:
             exhausted[ids] = True
             continue
@@ -64,7 +87,32 @@ def violating_on(
     violating &= removable
     if scarce:
         _mark_beyond(violating, slots, removable, table, scarce)
+    if budgets.stops_at_exceeded and len(protected) > 1:
+        _mark_in_turn(violating, slots, removable, table, protected, budgets)
     return violating
+
+
+def _mark_in_turn(
+    violating: Mask,
+    slots: Slots,
+    removable: Mask,
+    table: ImportanceTable,
+    protected: Mapping[int, Sequence[int]],
+    budgets: Budgets,
+) -> None:
+    """Mark anew the pods of nodes with any pod that several budgets protect, one pod after another.
+
+    Elsewhere, no pod of a budget depends on what another budget has left.
+    """
+    users = Counter(class_id for ids in protected.values() for class_id in ids)
+    shared = np.zeros(len(table.classes), dtype=np.bool_)
+    shared[[class_id for class_id, count in users.items() if count > 1]] = True
+    affected = shared.take(table.class_ids[: table.used].take(slots, axis=1)) & removable
+    for column in np.flatnonzero(affected.any(axis=0)).tolist():
+        pods = table.pods_on(int(slots[column]))
+        ranks = np.flatnonzero(removable[:, column])
+        violating[:, column] = False
+        violating[ranks, column] = violating_pods([pods[rank] for rank in ranks], budgets)
 
 
 def _columns(budget: DisruptionBudget, classes: Sequence[PodClass], column_of: Slots) -> Slots:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from service.engine.cluster import Cluster
 from service.engine.framework.plugin import Blame
-from service.engine.preemption.budgets import violating_pods
+from service.engine.preemption.budgets import Budgets, violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of, victims_of
 from service.engine.state.nodes.topology import NO_DOMAIN
@@ -22,7 +22,6 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import importance
 from service.model.core.primitives import ObjectName
 from service.model.pods.pod import Pod
-from service.model.workloads.disruption_budget import DisruptionBudget
 
 SPARE_MAX: Final = 64
 """The number of candidates removed per rule beyond the number that must leave."""
@@ -57,7 +56,7 @@ class CrossNodeSearch:
         cluster: Cluster,
         pod: Pod,
         removability: Removability,
-        budgets: Sequence[DisruptionBudget],
+        budgets: Budgets,
     ) -> None:
         self._cluster = cluster
         self._removability = removability

@@ -3,15 +3,12 @@
 This is slow, but unlike `service.engine.preemption.all_nodes` it does not depend on headrooms.
 """
 
-from collections.abc import Sequence
-
 from service.engine.cluster import Cluster
-from service.engine.preemption.budgets import violating_pods
+from service.engine.preemption.budgets import Budgets, violating_pods
 from service.engine.preemption.node_check import NodeCheck
 from service.engine.preemption.victims import Removability, Victims, victims_of
 from service.engine.state.pods.importance import importance
 from service.model.pods.pod import Pod
-from service.model.workloads.disruption_budget import DisruptionBudget
 
 
 class NodeByNodeSearch:
@@ -22,7 +19,7 @@ class NodeByNodeSearch:
         cluster: Cluster,
         pod: Pod,
         removability: Removability,
-        budgets: Sequence[DisruptionBudget],
+        budgets: Budgets,
     ) -> None:
         self._cluster = cluster
         self._removability = removability

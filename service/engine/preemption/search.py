@@ -26,6 +26,7 @@ from service.engine.preemption.all_nodes import (
     Removable,
     judge,
 )
+from service.engine.preemption.budgets import Budgets
 from service.engine.preemption.cross_node import NOTHING, CrossNodeSearch
 from service.engine.preemption.one_node import NodeByNodeSearch
 from service.engine.preemption.victims import Cost, Removability, Victims, cost_of
@@ -55,6 +56,16 @@ class Preemption(NamedTuple):
     victims: Victims
     candidates: Mapping[str, Victims] | None
     """The victims on every candidate node, or None if they were not requested."""
+    is_reported: bool = False
+    """Whether the refused pod's message says how many victims there are."""
+
+    def message_after(self, message: str) -> str:
+        """Return Kubernetes' report on a pod that was refused with this message."""
+        if not self.is_reported:
+            return message
+        count = len(self.victims.pods)
+        report = f"found a potential placement for pod on node {self.node_name}"
+        return f"{message} preemption: {report}, preempting {count} victims"
 
 
 class NoPreemption(NamedTuple):
@@ -66,6 +77,8 @@ class NoPreemption(NamedTuple):
     """Whether the pod's previous nomination has become useless."""
     claims_devices: bool = False
     """Whether DynamicResources has examined the pod's claims."""
+    omits_devices: bool = False
+    """Whether DynamicResources reports nothing if it cannot help."""
 
     def message_after(self, message: str) -> str:
         """Return Kubernetes' report on a pod that was refused with this message.
@@ -77,6 +90,8 @@ class NoPreemption(NamedTuple):
             return message
         if self.why is None:
             return f"{message} not found"
+        if self.omits_devices:
+            return f"{message} {self.why}"
         of_devices = "still not schedulable" if self.claims_devices else NO_CLAIMS
         return f"{message} {of_devices}, {self.why}"
 
@@ -108,8 +123,11 @@ def preempt(
     outcome = _preempt(
         cluster, pod, pod_class, budgets, within, scope, all_candidates=all_candidates
     )
-    if isinstance(outcome, NoPreemption) and pod_class.devices is not None:
-        return outcome._replace(claims_devices=True)
+    if isinstance(outcome, NoPreemption):
+        return outcome._replace(
+            claims_devices=pod_class.devices is not None,
+            omits_devices=cluster.config.scheduler_version.omits_device_report,
+        )
     return outcome
 
 
@@ -205,7 +223,7 @@ class _Search:
         self._pod = pod
         self._class = cluster.class_of(pod)
         self._tie_hash = tie_hash(f"{pod.namespace}/{pod.name}")
-        self._budgets = [budget for budget in budgets if budget.protects_any]
+        self._budgets = Budgets.of(budgets, cluster.config.scheduler_version)
         self._reasons: Counter[str] = Counter()
         self._in_bulk: PreemptionCandidates | None = None
         self._one_by_one: dict[int, Victims] = {}
@@ -322,7 +340,8 @@ class _Search:
             return NoPreemption(f"preemption: {message}", ends_nomination=True)
         slot, victims = best
         candidates = self._candidates() if all_candidates else None
-        return Preemption(self._name(slot), victims, candidates)
+        reports = self._cluster.config.scheduler_version.reports_preemption
+        return Preemption(self._name(slot), victims, candidates, is_reported=reports)
 
     def _costed_candidates(self) -> list[tuple[Cost, int, Victims | None]]:
         """Return the candidates with their costs, and None for victims found in bulk.

@@ -27,7 +27,7 @@ def known_plugins() -> Mapping[str, type[Plugin]]:
 def ordered_plugins(version: SchedulerVersion) -> list[type[Plugin]]:
     """Return the known plugins that a version has, in its filtering order."""
     plugins = [plugin for plugin in known_plugins().values() if plugin.is_in(version)]
-    if version.checks_node_name_first:
+    if version.narrows_to_node_name:
         plugins.sort(key=lambda plugin: plugin is not NodeName)
     return plugins
 

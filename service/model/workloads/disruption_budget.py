@@ -66,6 +66,7 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a PodDisruptionBudget that preemption reads."""
 
     namespace: str
+    name: str = ""
     selector: LabelSelector | None = None
     """The selector of protected pods; an absent or empty one protects no pod from preemption."""
     disruptions_allowed: int = 0

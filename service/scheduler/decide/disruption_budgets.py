@@ -178,6 +178,7 @@ def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBud
 def _budget(budget: StoredBudget, status: PodDisruptionBudgetStatus) -> DisruptionBudget:
     return DisruptionBudget(
         namespace=budget.namespace,
+        name=budget.name,
         selector=budget.body.spec.selector,
         disruptions_allowed=status.disruptions_allowed,
         disrupted_pods=frozenset(status.disrupted_pods),

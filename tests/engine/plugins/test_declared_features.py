@@ -111,17 +111,3 @@ def test_a_node_that_declares_other_features_is_decided_anew() -> None:
     assert scene.feasible(asked) == ["n"]
     scene.put(declaring("n", MOUNT))
     assert scene.feasible(asked) == []
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "first"),
-    [
-        ("1.35", "node(s) were unschedulable"),
-        ("1.36", "node(s) were unschedulable"),
-        ("1.37", "node(s) didn't match the requested node name"),
-    ],
-)
-def test_node_name_is_the_first_filter_from_1_37_on(kubernetes: str, first: str) -> None:
-    scene = Scene(node("cordoned").cordon(), kubernetes=kubernetes)
-    asked = pod("p").on("elsewhere")
-    assert scene.explain(asked).message == f"0/1 nodes are available: 1 {first}."

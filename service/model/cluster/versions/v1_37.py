@@ -11,6 +11,9 @@ V1_37 = replace(
     patch="1.37.2",
     normalizes_image_volumes=True,
     known_features=V1_36.known_features | {VOLUME_BIND_MOUNT_OPTIONS},
-    checks_node_name_first=True,
+    narrows_to_node_name=True,
+    stops_at_exceeded_budget=True,
+    reports_preemption=True,
+    omits_device_report=True,
 )
 """kube-scheduler 1.37."""

@@ -24,8 +24,16 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     known_features: frozenset[str] = frozenset()
     """The features that are inferred from pods and that nodes must declare (NodeDeclaredFeatures,
     KEP-5328); without any, there is no such plugin."""
-    checks_node_name_first: bool = False
-    """Whether NodeName filters before NodeUnschedulable, and not after it."""
+    narrows_to_node_name: bool = False
+    """Whether NodeName comes before all other filters, and leaves only the named node to them
+    (PreFilter)."""
+    stops_at_exceeded_budget: bool = False
+    """Whether a victim that violates one disruption budget uses up nothing of those that follow."""
+    reports_preemption: bool = False
+    """Whether the message of a refused pod names the node on which preemption makes room
+    (kubernetes#140180)."""
+    omits_device_report: bool = False
+    """Whether the message of a refused pod omits that DynamicResources cannot help."""
     resizes_pod_level: bool = False
     """Whether NodeResourcesFit reads the pod-level resources in a pod's status (KEP-5419)."""
     counts_resizes_by_sum: bool = False

@@ -10,9 +10,10 @@ def with_proposal(
     result: PlacementResult, refusal: Refusal, preemption: Preemption | NoPreemption
 ) -> PlacementResult:
     """Add the outcome of preemption to a refused pod's result, or why preemption does not help."""
+    message = preemption.message_after(refusal.message)
     if isinstance(preemption, NoPreemption):
-        return replace(result, message=preemption.message_after(refusal.message), preemption=None)
-    return replace(result, preemption=_proposal(preemption))
+        return replace(result, message=message, preemption=None)
+    return replace(result, message=message, preemption=_proposal(preemption))
 
 
 def _proposal(preemption: Preemption) -> Proposal:

@@ -25,6 +25,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
+from service.engine.preemption.budgets import Budgets
 from service.engine.preemption.cross_node import CrossNodeSearch
 from service.engine.preemption.victims import Removability
 from service.engine.rules.node_templates import node_addition, shape_of, template_name
@@ -241,7 +242,9 @@ class _Search:
         self._guessed: set[tuple[frozenset[Key], frozenset[ObjectName]]] = set()
         self._looks_left = _LOOKS_MAX
         self._trials_left = context.limits.repair_trials_max
-        self._budgets = context.budgets(as_given=False)
+        self._budgets = Budgets.of(
+            context.budgets(as_given=False), context.replica.config.scheduler_version
+        )
         self._allowances = Allowances(context.replica.cluster)
         self.unfinished: str | None = None
         """What ended the search early, or None."""
