@@ -119,7 +119,8 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
     """The shape for the strategy RequestedToCapacityRatio, which needs one."""
     profiles: tuple[Profile, ...] = ()
-    """Scheduler profiles by `schedulerName`; `default-scheduler` always exists."""
+    """Scheduler profiles by `schedulerName`; `default-scheduler` always exists. They can name only
+    plugins that Kubernetes has in the version that the cluster follows."""
 
     device_claims: Literal["Allocate", "Refuse", "Ignore"] = "Allocate"
     """Whether pods that claim devices (`resourceClaims`) are given them, refused, or placed as if they

@@ -3,9 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from service.engine import NoPreemption, preempt
+from service.engine import NoPreemption, Placement, place, preempt
 from service.engine.rules.culprits import culprits
+from service.engine.rules.node_templates import node_addition
+from service.engine.rules.obstacles import ObstacleMap
+from service.model.plans.repair_changes import AddNodes, DropRule
 from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene
@@ -101,6 +105,24 @@ def test_a_culprit_is_the_field_that_asks_for_a_feature() -> None:
         "spec.containers[0].restartPolicyRules[1]",
         "spec.initContainers[0].volumeMounts[1].bindMountOptions",
     ]
+
+
+def test_a_repair_drops_the_field_or_adds_a_node_that_declares_the_feature() -> None:
+    scene = Scene(declaring("bare"), kubernetes="1.36")
+    asked = objects.pod(needing(RESTART), incoming=True)
+    found = ObstacleMap(scene.engine, asked)
+    (kind,) = found.kinds(9)
+    (obstacle,) = kind.obstacles
+    (remedy,) = found.options(obstacle, kind.slot)
+    assert remedy.change == DropRule(path="spec.containers[0].restartPolicyRules[1]")
+    assert remedy.of_pod is not None
+    changed = replace(asked, spec=remedy.of_pod(asked.spec))
+    assert isinstance(place(scene.engine, changed), Placement)
+    added = node_addition(objects.node(declaring("full", RESTART)), "added")
+    assert isinstance(added.change, AddNodes)
+    assert added.change.template["status"]["declaredFeatures"] == (RESTART,)
+    assert added.added is not None
+    assert added.added.declared_features == (RESTART,)
 
 
 def test_a_node_that_declares_other_features_is_decided_anew() -> None:
