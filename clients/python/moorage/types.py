@@ -652,8 +652,9 @@ class ClusterConfig(TypedDict):
     requestedToCapacityRatio: NotRequired[RequestedToCapacityRatio | None]
     """The shape for the strategy RequestedToCapacityRatio, which needs one."""
     profiles: NotRequired[list[Profile]]
-    """Scheduler profiles by `schedulerName`; `default-scheduler` always exists. Default:
-    `[]`.
+    """Scheduler profiles by `schedulerName`; `default-scheduler` always exists. They can
+    name only plugins that Kubernetes has in the version that the cluster follows.
+    Default: `[]`.
     """
     deviceClaims: NotRequired[Literal["Allocate", "Ignore", "Refuse"]]
     """Whether pods that claim devices (`resourceClaims`) are given them, refused, or placed
@@ -864,6 +865,12 @@ class Container(TypedDict):
     """Requests and limits."""
     restartPolicy: NotRequired[Literal["Always", "Never", "OnFailure"] | None]
     """Always makes an init container a sidecar."""
+    restartPolicyRules: NotRequired[list[ContainerRestartRule]]
+    """What happens when the container exits in a certain way. Default: `[]`."""
+    volumeMounts: NotRequired[list[VolumeMount]]
+    """The volumes that the container mounts; only their `bindMountOptions` matter to
+    scheduling. Default: `[]`.
+    """
 
 
 class ContainerImage(TypedDict):
@@ -886,6 +893,15 @@ class ContainerPort(TypedDict):
     """Address that `hostPort` is taken on; empty means all. Default: `""`."""
     protocol: NotRequired[Literal["SCTP", "TCP", "UDP"]]
     """Protocol of the port. Default: `"TCP"`."""
+
+
+class ContainerRestartRule(TypedDict):
+    """What happens when a container exits in a certain way."""
+
+    action: NotRequired[str]
+    """RestartAllContainers needs a node that declares the feature; see
+    `status.declaredFeatures` of nodes. Default: `""`.
+    """
 
 
 class ContainerStatus(TypedDict):
@@ -1725,6 +1741,15 @@ class ISCSIVolumeSource(TypedDict):
     """Whether it is only read, so that pods on one node may share it. Default: `false`."""
 
 
+class ImageVolumeSource(TypedDict):
+    """An image whose files a pod mounts."""
+
+    reference: NotRequired[str]
+    """Name of the image; a node that already holds it scores higher from Kubernetes 1.36 on.
+    Default: `""`.
+    """
+
+
 JsonPatchOperation = TypedDict(
     "JsonPatchOperation",
     {
@@ -2222,6 +2247,10 @@ class NodeStatus(TypedDict):
     """Images on the node."""
     conditions: NotRequired[list[NodeCondition] | None]
     """What is known of the node, one condition for each type."""
+    declaredFeatures: NotRequired[list[str] | None]
+    """Features of the kubelet that pods may need, sorted by name. From Kubernetes 1.36 on, a
+    node takes no pod that needs another one.
+    """
 
 
 class NodeWatchEvent(TypedDict):
@@ -3464,6 +3493,12 @@ class PodSpec(TypedDict):
     """The pod's containers. Default: `[]`."""
     initContainers: NotRequired[list[Container]]
     """Containers that run before the others, and sidecars. Default: `[]`."""
+    hostNetwork: NotRequired[bool | None]
+    """Whether the ports of containers are ports of the node."""
+    hostUsers: NotRequired[bool | None]
+    """False, together with `hostNetwork`, needs a node that declares the feature
+    UserNamespacesHostNetworkSupport.
+    """
     overhead: NotRequired[dict[str, str | int | float] | None]
     """What the pod itself costs beside its containers."""
     resources: NotRequired[ResourceRequirements | None]
@@ -3510,8 +3545,6 @@ class PodSpec(TypedDict):
     """
     nodeName: NotRequired[str | None]
     """The node that the pod is bound to; absent while it is pending."""
-    hostNetwork: NotRequired[bool | None]
-    """Whether the ports of containers are ports of the node."""
     schedulingGroup: NotRequired[PodSchedulingGroup | None]
     """The PodGroup that the pod is a member of."""
     workloadRef: NotRequired[WorkloadReference | None]
@@ -4860,8 +4893,6 @@ class Volume(TypedDict):
     reads nothing.
     """
 
-    name: NotRequired[str]
-    """Name of the volume. Default: `""`."""
     persistentVolumeClaim: NotRequired[PersistentVolumeClaimVolumeSource | None]
     """A claim to a volume that lasts longer than the pod."""
     ephemeral: NotRequired[EphemeralVolumeSource | None]
@@ -4880,6 +4911,10 @@ class Volume(TypedDict):
     """A disk in the network, by iSCSI."""
     rbd: NotRequired[RBDVolumeSource | None]
     """An image in a Ceph cluster."""
+    image: NotRequired[ImageVolumeSource | None]
+    """An image whose files the pod mounts."""
+    name: NotRequired[str]
+    """Name of the volume. Default: `""`."""
 
 
 class VolumeAttachment(TypedDict):
@@ -4941,6 +4976,15 @@ class VolumeAttachmentWatchEvent(TypedDict):
     """Kind of the object."""
     object: VolumeAttachment
     """The object as of this revision; of a deleted one the last state."""
+
+
+class VolumeMount(TypedDict):
+    """A volume as a container mounts it."""
+
+    bindMountOptions: NotRequired[list[str]]
+    """Options of the mount, for which the node has to declare the feature
+    VolumeBindMountOptions. Default: `[]`.
+    """
 
 
 class VolumeNodeAffinity(TypedDict):
