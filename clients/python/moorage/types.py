@@ -4721,7 +4721,9 @@ class TokenSettings(TypedDict):
 
 
 class Toleration(TypedDict):
-    """`Lt` and `Gt` are behind a gate that Kubernetes v1.35 has off, so they are refused."""
+    """`Lt` and `Gt` are behind a gate that Kubernetes has off up to v1.37, so they are
+    refused.
+    """
 
     key: NotRequired[str]
     """Name of the taints tolerated; empty with Exists means all. Default: `""`."""

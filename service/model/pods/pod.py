@@ -189,7 +189,7 @@ class DataAffinity(Strict, frozen=True, kw_only=True):
 
 
 class Toleration(Strict, frozen=True, kw_only=True):
-    """`Lt` and `Gt` are behind a gate that Kubernetes v1.35 has off, so they are refused."""
+    """`Lt` and `Gt` are behind a gate that Kubernetes has off up to v1.37, so they are refused."""
 
     key: str = ""
     """Name of the taints tolerated; empty with Exists means all."""
