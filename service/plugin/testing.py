@@ -38,6 +38,7 @@ from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS as ONE_EACH
 from service.model.cluster.cluster_config import ClusterConfig, parse_config
 from service.model.cluster.profiles import DEFAULT_SCHEDULER
+from service.model.cluster.versions.known import VERSIONS
 from service.model.core.errors import InvalidManifest
 from service.model.nodes.node import Node
 from service.model.pods.pod import Pod
@@ -265,7 +266,7 @@ class PluginSuite:
     # The clusters and pods that the rules are tested on
 
     def config(self) -> ClusterConfig:
-        """Create a configuration with the plugin enabled."""
+        """Create a configuration of the oldest version that has the plugin, with it enabled."""
         if self.plugin.name not in known_plugins():
             register(self.plugin)
             _registered.append(self.plugin)
@@ -276,7 +277,8 @@ class PluginSuite:
             "plugins": {"multiPoint": {"enabled": [{"name": name, "weight": self.plugin.weight}]}},
             "pluginConfig": arguments,
         }
-        return parse_config({"profiles": [profile]})
+        versions = (name for name, version in VERSIONS.items() if self.plugin.is_in(version))
+        return parse_config({"kubernetes": next(versions), "profiles": [profile]})
 
     def scenes(self) -> Iterator["Scene"]:
         """Yield clusters with placed pods, each with a pod to test; tests must undo changes."""

@@ -27,10 +27,19 @@ def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("listed")
 class TestListedPlugins(PluginSuite):
-    pods = ({"nodeSelector": {"rack": "r1"}}, {"nodeName": "n1"})
+    pods = (
+        {"nodeSelector": {"rack": "r1"}},
+        {"nodeName": "n1"},
+        {"hostNetwork": True, "hostUsers": False},
+        {"volumes": [{"name": "files", "image": {"reference": "image-1"}}]},
+    )
 
     def node(self, number):
-        return {"metadata": {"labels": {"rack": f"r{number % 2}"}}}
+        features = ["UserNamespacesHostNetworkSupport"] if number % 3 else []
+        return {
+            "metadata": {"labels": {"rack": f"r{number % 2}"}},
+            "status": {"declaredFeatures": features},
+        }
 
 
 VOLUME_PLUGINS = [each for each in PLUGINS if issubclass(each, VolumePlugin)]
