@@ -4895,6 +4895,8 @@ class Volume(TypedDict):
     reads nothing.
     """
 
+    name: NotRequired[str]
+    """Name of the volume. Default: `""`."""
     persistentVolumeClaim: NotRequired[PersistentVolumeClaimVolumeSource | None]
     """A claim to a volume that lasts longer than the pod."""
     ephemeral: NotRequired[EphemeralVolumeSource | None]
@@ -4915,8 +4917,6 @@ class Volume(TypedDict):
     """An image in a Ceph cluster."""
     image: NotRequired[ImageVolumeSource | None]
     """An image whose files the pod mounts."""
-    name: NotRequired[str]
-    """Name of the volume. Default: `""`."""
 
 
 class VolumeAttachment(TypedDict):
