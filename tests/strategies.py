@@ -132,6 +132,8 @@ def configs(draw: DrawFn, world: World) -> Manifest:
         config["defaultTopologySpreadConstraints"] = defaults
     if world.has(DEFAULT_SPREAD):
         config |= draw(default_spreads(world))
+    if world.has(VOLUMES):
+        config["kubernetes"] = draw(st.sampled_from(("1.35", "1.36", "1.37")))
     return config
 
 

@@ -1,20 +1,29 @@
-"""VolumeBinding: a node must have access to bound volumes, and volumes for unbound claims."""
+"""VolumeBinding: a node must have access to bound volumes, and volumes for unbound claims.
 
+From Kubernetes 1.37 on, nodes also score by how much of their storage the unbound claims take.
+"""
+
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
 from service.engine.framework.events import Change
-from service.engine.framework.plugin import Failure
+from service.engine.framework.plugin import Failure, RelativeScore, Vacant
+from service.engine.framework.utilization import scores_by_percent, shape_of
 from service.engine.framework.volume_plugin import VolumePlugin
-from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
-from service.engine.state.volumes.matching import VolumeMatches
+from service.engine.state.pods.classes import PodClass
+from service.engine.state.volumes.matching import StorageUse, VolumeMatches
 from service.engine.state.volumes.pod_volumes import ClaimUse
 from service.engine.state.volumes.volume_table import PodVolumes, VolumeTable
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
+from service.model.cluster.plugin_args import VolumeBindingArgs
+from service.model.cluster.plugin_rules import Arguments
 from service.model.volumes.volume import PersistentVolumeClaim
 from service.model.volumes.volume_kinds import (
     CSI_DRIVER,
@@ -27,6 +36,8 @@ NAME = "VolumeBinding"
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NO_ROOM = "node(s) did not have enough free storage"
+FULL = 100
+"""The utilization of storage without free capacity, in percent."""
 LOST_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 MISSING = 'persistentvolumeclaim "{}" not found'
@@ -38,7 +49,12 @@ IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeBinding(VolumePlugin):
+    """The filter without a score: kube-scheduler up to version 1.36 skips it for every pod."""
+
     name: ClassVar[str] = NAME
+    weight: ClassVar[int] = 1
+    is_unnamed_if_skipped: ClassVar[bool] = True
+    arguments: ClassVar[type[Arguments] | None] = VolumeBindingArgs
     kinds: ClassVar[frozenset[str]] = frozenset(
         {
             PERSISTENT_VOLUME.kind,
@@ -50,6 +66,14 @@ class VolumeBinding(VolumePlugin):
     gives_volumes: ClassVar[bool] = True
     binds_claims: ClassVar[bool] = True
     events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED, Change.OBJECT_CHANGED})
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> "VolumeBinding":
+        if not config.scheduler_version.scores_storage_capacity:
+            return VolumeBinding()
+        arguments = profile.arguments_of(cls.name, VolumeBindingArgs)
+        return ScoredVolumeBinding(scores_by_percent(shape_of(arguments.shape)))
 
     @override
     def rejection(self, volumes: PodVolumes) -> str | None:
@@ -93,6 +117,72 @@ class VolumeBinding(VolumePlugin):
             Failure(NO_ROOM, matches.without_room & nodes.alive, unresolvable=True),
             Failure(LOST_VOLUME, lost & nodes.alive, unresolvable=True),
         ]
+
+
+class ScoredVolumeBinding(VolumeBinding):
+    """The filter with the score of kube-scheduler from version 1.37 on.
+
+    It is the average over storage classes of a function of utilization. Nodes where the pod's
+    claims take no storage of known capacity get 0 (KEP-4049).
+    """
+
+    def __init__(self, by_percent: Ints) -> None:
+        self._by_percent = by_percent
+
+    @override
+    def applies(self, pod_class: PodClass) -> bool:
+        volumes = pod_class.volumes
+        return volumes is not None and bool(volumes.claims)
+
+    @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return self.applies(pod_class)
+
+    @override
+    def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
+        unbound = [] if pod_class.volumes is None else pod_class.volumes.unbound_claims()
+        if pod_class.volumes is None or not unbound:
+            return None
+        uses = VolumeMatches(pod_class.volumes.table, unbound).storage_uses()
+        return StorageScore(uses, self._by_percent) if uses else None
+
+    @override
+    def normalized_scores(
+        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
+    ) -> Ints | None:
+        """Return the scores, or None also if no feasible node gets any: that decides nothing."""
+        scores = super().normalized_scores(nodes, pod_class, infeasible)
+        return None if scores is None or not scores[infeasible == 0].any() else scores
+
+
+class StorageScore(RelativeScore):
+    """The score of a pod's claims by the storage that they take, which is of each node."""
+
+    def __init__(self, uses: Sequence[StorageUse], by_percent: Ints) -> None:
+        self._uses = uses
+        self._by_percent = by_percent
+
+    @override
+    def by_domain(self, vacant: Vacant) -> None:
+        return None
+
+    @override
+    def on_nodes(self, ranks: Ints, weight: int) -> Ints:
+        total, classes = np.zeros_like(ranks), np.zeros_like(ranks)
+        for use in self._uses:
+            total += np.where(use.counted, self._by_percent[_percent(use)], 0)
+            classes += use.counted
+        classes = np.maximum(classes, 1)
+        # Round half up, as Go does to numbers that are not negative.
+        return weight * ((2 * total + classes) // (2 * classes))
+
+
+def _percent(use: StorageUse) -> Ints:
+    """Return the utilization of storage, shape (nodes,), int64, from 0 to 100."""
+    percent = use.requested * FULL // np.maximum(use.capacity, 1)
+    percent = np.where((use.capacity == 0) | (use.requested > use.capacity), FULL, percent)
+    # Products that overflow are negative in Go too, and score like 0.
+    return np.clip(percent, 0, FULL)
 
 
 def _unusable(

@@ -3,11 +3,12 @@
 The engine declares Kubernetes' plugins when it is imported; servers declare installed plugins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.messages import reword
 from service.model.core.primitives import Value
 from service.model.core.validators import (
@@ -37,6 +38,9 @@ class Arguments(Value, frozen=True, kw_only=True):
     configurations."""
     checks: ClassVar[tuple[RecordCheck, ...]] = ()
     """Checks across several fields."""
+    versioned: ClassVar[Mapping[str, Callable[[SchedulerVersion], bool]]] = {}
+    """For fields that only some Kubernetes versions have, by their names in configurations: whether a
+    version has the field."""
 
     api_version: str | None = None
     """The type of the arguments may optionally be stated as in KubeSchedulerConfiguration."""

@@ -115,6 +115,8 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str = ""
     class_name: str = ""
+    class_field: str = ""
+    """The class in `spec`, which an annotation may override for everything but scores."""
     volume_name: str = ""
     is_bound: bool = False
     """Whether the claim names a volume and the binding is complete."""
@@ -143,6 +145,8 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     labels: Mapping[str, str]
     class_name: str = ""
+    class_field: str = ""
+    """The class in `spec`, which an annotation may override for everything but scores."""
     capacity: int = 0
     access_modes: frozenset[str] = frozenset()
     volume_mode: str = "Filesystem"
@@ -178,6 +182,8 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     limits: Mapping[str, int]
     """The number of volumes of each driver that can be attached; others have no limit."""
+    drivers: frozenset[str] = frozenset()
+    """The drivers that run on the node."""
 
 
 class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +192,8 @@ class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     reports_capacity: bool = False
     """Whether volumes are provisioned only where a `CSIStorageCapacity` reports enough capacity."""
+    is_required: bool = False
+    """Whether pods with volumes of the driver need a node on which it runs."""
 
 
 class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +202,8 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     class_name: str = ""
+    capacity: int = 0
+    """The total capacity, in nanos; 0 if unknown."""
     size_max: int | None = None
     """The largest possible size of one volume; None if unknown, so that no volume fits."""
     nodes: LabelSelector | None = None

@@ -11,6 +11,7 @@ from typing_extensions import override
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.volumes.disks import DiskUsers
+from service.engine.state.volumes.installed_drivers import InstalledDrivers
 from service.engine.state.volumes.limits import VolumeLimits, VolumeUser
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
 from service.model.core.primitives import ObjectName
@@ -48,6 +49,8 @@ class VolumeTable:
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.drivers: dict[str, CSIDriver] = {}
+        self.required_drivers: set[str] = set()
+        """The drivers that pods with their volumes need on their nodes."""
         self._csi_nodes: dict[str, CSINode] = {}
         self._capacities: dict[ObjectName, CSIStorageCapacity] = {}
         self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
@@ -66,6 +69,7 @@ class VolumeTable:
         """The placed pods that use each claim."""
         self.disks = DiskUsers()
         self.limits = VolumeLimits(nodes)
+        self.installed = InstalledDrivers(nodes)
         self.sets = NodeSets(nodes)
 
     # Pods
@@ -112,6 +116,14 @@ class VolumeTable:
         driver = DRIVERS_OF_PROVISIONERS.get(made_by, made_by)
         return DiskName(driver, f"{claim.namespace}/{claim.name}")
 
+    def is_in_tree(self, claim: PersistentVolumeClaim) -> bool:
+        """Return whether a claim's volume is an in-tree disk, or would be if it is unbound."""
+        volume = self.volumes.get(claim.volume_name)
+        if volume is not None:
+            return volume.handle is None
+        storage_class = self.classes.get(claim.class_name)
+        return storage_class is not None and storage_class.provisioner in DRIVERS_OF_PROVISIONERS
+
     # Matching
 
     def nodes_of(self, volume: PersistentVolume) -> NodeSet | None:
@@ -149,15 +161,20 @@ class VolumeTable:
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
-    def nodes_with_capacity(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
-        """Yield possibly overlapping sets of nodes that can provision a volume of a size."""
+    def capacities(
+        self, storage_class: StorageClass, size: int
+    ) -> Iterator[tuple[CSIStorageCapacity, NodeSet]]:
+        """Yield the capacities from which a volume of a size can be provisioned, with their nodes.
+
+        They are in no particular order, and their nodes may overlap.
+        """
         for capacity in self._capacities_of.get(storage_class.name, {}).values():
             if (
                 capacity.size_max is not None
                 and capacity.size_max >= size
                 and capacity.nodes is not None
             ):
-                yield self.sets.of_selector(capacity.nodes)
+                yield capacity, self.sets.of_selector(capacity.nodes)
 
     # Objects
 
@@ -172,10 +189,9 @@ class VolumeTable:
                 self.classes[new.name] = new
                 self.limits.touch_all()
             case CSINode():
-                self._csi_nodes[new.name] = new
-                self.limits.limit(new.name, dict(new.limits))
+                self._swap_csi_node(new.name, new)
             case CSIDriver():
-                self.drivers[new.name] = new
+                self._swap_driver(new.name, new)
             case CSIStorageCapacity():
                 self._swap_capacity((new.namespace, new.name), new)
             case VolumeAttachment():
@@ -192,10 +208,9 @@ class VolumeTable:
                 del self.classes[old.name]
                 self.limits.touch_all()
             case CSINode():
-                del self._csi_nodes[old.name]
-                self.limits.limit(old.name, None)
+                self._swap_csi_node(old.name, None)
             case CSIDriver():
-                del self.drivers[old.name]
+                self._swap_driver(old.name, None)
             case CSIStorageCapacity():
                 self._swap_capacity((old.namespace, old.name), None)
             case VolumeAttachment():
@@ -264,6 +279,21 @@ class VolumeTable:
             return False
         claims = self._bound_to.get(volume.name, ())
         return not any(self.claims[key].is_bound for key in claims)
+
+    def _swap_csi_node(self, name: str, new: CSINode | None) -> None:
+        old = _swap(self._csi_nodes, name, new)
+        if old is not None:
+            self.installed.remove(old)
+        if new is not None:
+            self.installed.add(new)
+        self.limits.limit(name, None if new is None else dict(new.limits))
+
+    def _swap_driver(self, name: str, new: CSIDriver | None) -> None:
+        _swap(self.drivers, name, new)
+        if new is not None and new.is_required:
+            self.required_drivers.add(name)
+        else:
+            self.required_drivers.discard(name)
 
     def _swap_capacity(self, key: ObjectName, new: CSIStorageCapacity | None) -> None:
         old = _swap(self._capacities, key, new)
@@ -357,6 +387,22 @@ class PodVolumes(VolumeUser):
     def unbound_claims(self) -> list[PersistentVolumeClaim]:
         """Return the existing claims without a volume, in the order of the pod's volumes."""
         return [claim for claim in self.known_claims() if not claim.is_bound]
+
+    def needed_drivers(self) -> tuple[list[str], list[str]]:
+        """Return the drivers of the volumes that nodes must have: of CSI volumes, of in-tree disks.
+
+        An in-tree disk needs the driver that replaced its plugin, on nodes with a CSINode.
+        """
+        required = self.table.required_drivers
+        if not required:
+            return [], []
+        replacing = {disk.driver for disk in self._attached}
+        own: set[str] = set()
+        for claim in self.known_claims():
+            disk = self.table.disk_of(claim)
+            if disk is not None:
+                (replacing if self.table.is_in_tree(claim) else own).add(disk.driver)
+        return sorted(own & required), sorted(replacing & required)
 
     def non_ephemeral_claims(self) -> list[PersistentVolumeClaim]:
         """Return the existing claims that were not created for ephemeral volumes."""

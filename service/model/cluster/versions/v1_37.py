@@ -4,5 +4,11 @@ from msgspec.structs import replace
 
 from service.model.cluster.versions.v1_36 import V1_36
 
-V1_37 = replace(V1_36, name="1.37", patch="1.37.2")
+V1_37 = replace(
+    V1_36,
+    name="1.37",
+    patch="1.37.2",
+    scores_storage_capacity=True,
+    requires_csi_driver=True,
+)
 """kube-scheduler 1.37."""
