@@ -347,7 +347,7 @@ def disk_of(source: Manifest, *, migrated: bool) -> Volume | None:
         return "ebs.csi.aws.com", source["awsElasticBlockStore"]["volumeID"]
     if migrated and source.get("gcePersistentDisk"):
         return "pd.csi.storage.gke.io", source["gcePersistentDisk"]["pdName"]
-    if migrated and source.get("azureDisk"):
+    if migrated and (source.get("azureDisk") or {}).get("kind", "").lower() == "managed":
         return "disk.csi.azure.com", source["azureDisk"]["diskURI"]
     if migrated and source.get("cinder"):
         return "cinder.csi.openstack.org", source["cinder"]["volumeID"]

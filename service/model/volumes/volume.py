@@ -78,13 +78,17 @@ class InTreeSource(Protocol):
 
 
 def in_tree_disk(source: InTreeSource) -> DiskName | None:
-    """Return the name under which an in-tree disk counts toward limits, or None for no disk."""
+    """Return the name under which an in-tree disk counts toward limits, or None for no such disk.
+
+    Of Azure's disks only managed ones count, since the driver knows no others.
+    """
     if source.aws_elastic_block_store is not None:
         return DiskName(EBS_DRIVER, source.aws_elastic_block_store.volume_id)
     if source.gce_persistent_disk is not None:
         return DiskName(GCE_DRIVER, source.gce_persistent_disk.pd_name)
     if source.azure_disk is not None:
-        return DiskName(AZURE_DRIVER, source.azure_disk.disk_uri)
+        is_managed = source.azure_disk.kind.lower() == "managed"
+        return DiskName(AZURE_DRIVER, source.azure_disk.disk_uri) if is_managed else None
     if source.cinder is not None:
         return DiskName(CINDER_DRIVER, source.cinder.volume_id)
     if source.portworx_volume is not None:

@@ -461,7 +461,7 @@ _VOLUME_SPEC = _in_part(
     csi=_in_part("driver", "volumeHandle", driver=text(_not_empty), volumeHandle=text(_not_empty)),
     awsElasticBlockStore=_in_part("volumeID", volumeID=text(_not_empty), readOnly=boolean),
     gcePersistentDisk=_in_part("pdName", pdName=text(_not_empty), readOnly=boolean),
-    azureDisk=_in_part("diskURI", diskURI=text(_not_empty)),
+    azureDisk=_in_part("diskURI", diskURI=text(_not_empty), kind=text()),
     cinder=_in_part("volumeID", volumeID=text(_not_empty)),
     portworxVolume=_in_part("volumeID", volumeID=text(_not_empty)),
 )
