@@ -87,6 +87,10 @@ class VolumeBinding(VolumePlugin):
                 return IMMEDIATE
         return None
 
+    def matches(self, volumes: PodVolumes) -> VolumeMatches:
+        """Return the volumes to bind to the unbound claims, on every node."""
+        return VolumeMatches(volumes.table, volumes.unbound_claims())
+
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
         vetoes: list[Vetoes] = []
@@ -99,9 +103,8 @@ class VolumeBinding(VolumePlugin):
             usable = volumes.table.nodes_of(volume)
             if usable is not None:
                 vetoes.append(usable.vetoes)
-        unbound = volumes.unbound_claims()
-        if unbound:
-            failing = VolumeMatches(volumes.table, unbound).failing
+        if volumes.unbound_claims():
+            failing = self.matches(volumes).failing
             if failing.any():
                 vetoes.append(Vetoes(nodes.itself, nodes=np.where(failing, VETO, 0)))
         return vetoes
@@ -110,7 +113,7 @@ class VolumeBinding(VolumePlugin):
     def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
         """Return the reasons in Kubernetes' order; a node may have several."""
         unusable, lost = _failing_bound(nodes, volumes)
-        matches = VolumeMatches(volumes.table, volumes.unbound_claims())
+        matches = self.matches(volumes)
         return [
             Failure(AFFINITY, unusable & nodes.alive, unresolvable=True),
             Failure(NO_VOLUME, matches.without_volume & nodes.alive, unresolvable=True),
@@ -128,6 +131,8 @@ class ScoredVolumeBinding(VolumeBinding):
 
     def __init__(self, by_percent: Ints) -> None:
         self._by_percent = by_percent
+        self._matched: tuple[PodVolumes, int, int, VolumeMatches] | None = None
+        """The volumes that were matched last, with the versions of the volume objects and nodes."""
 
     @override
     def applies(self, pod_class: PodClass) -> bool:
@@ -139,11 +144,22 @@ class ScoredVolumeBinding(VolumeBinding):
         return self.applies(pod_class)
 
     @override
+    def matches(self, volumes: PodVolumes) -> VolumeMatches:
+        """Match the claims, or return the last result, because the filter needs it before."""
+        versions = volumes.table.version, volumes.table.nodes.version
+        last = self._matched
+        if last is not None and last[0] is volumes and last[1:3] == versions:
+            return last[3]
+        matches = super().matches(volumes)
+        self._matched = volumes, *versions, matches
+        return matches
+
+    @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
-        unbound = [] if pod_class.volumes is None else pod_class.volumes.unbound_claims()
-        if pod_class.volumes is None or not unbound:
+        volumes = pod_class.volumes
+        if volumes is None or not volumes.unbound_claims():
             return None
-        uses = VolumeMatches(pod_class.volumes.table, unbound).storage_uses()
+        uses = self.matches(volumes).storage_uses()
         return StorageScore(uses, self._by_percent) if uses else None
 
     @override

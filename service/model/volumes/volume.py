@@ -207,7 +207,7 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     class_name: str = ""
     capacity: int = 0
-    """The total capacity, in nanos; 0 if unknown."""
+    """The total capacity in bytes; 0 if unknown."""
     size_max: int | None = None
     """The largest possible size of one volume; None if unknown, so that no volume fits."""
     nodes: LabelSelector | None = None

@@ -18,7 +18,7 @@ from service.model.core.primitives import (
     Partial,
     Quantities,
 )
-from service.model.core.quantity import parse_quantity
+from service.model.core.quantity import ceil_whole, parse_quantity
 from service.model.core.resources import quantities, quantity
 from service.model.core.selector_rules import LABEL_SELECTOR, NODE_SELECTOR
 from service.model.core.validators import (
@@ -410,7 +410,7 @@ def _capacity(kept: DeclaredObject[CSIStorageCapacityBody]) -> CSIStorageCapacit
         namespace=kept.namespace,
         name=kept.name,
         class_name=kept.body.storage_class_name,
-        capacity=parse_quantity(capacity or 0),
+        capacity=ceil_whole(parse_quantity(capacity or 0)),
         size_max=None if size_max is None else parse_quantity(size_max),
         nodes=kept.body.node_topology,
     )

@@ -7,13 +7,12 @@ a volume that many nodes can use is examined once.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
 from service.engine.state.nodes.columns import Ids, Ints, Mask
 from service.engine.state.nodes.node_sets import NodeSet
-from service.engine.state.volumes.volume_table import VolumeTable
+from service.engine.state.volumes.volume_table import Accessible, VolumeTable
 from service.model.core.primitives import ObjectName
 from service.model.core.quantity import ceil_whole
 from service.model.core.selectors import matches
@@ -130,14 +129,17 @@ class VolumeMatches:
         Of several that a node can use, the first by name counts; kube-scheduler takes any.
         """
         capacity, known = np.zeros(self._size, np.int64), np.zeros(self._size, np.bool_)
-        by_name = [
-            ((item.namespace, item.name), item.capacity, nodes)
-            for item, nodes in self._table.capacities(storage_class, size)
-        ]
-        for _, total, nodes in sorted(by_name, key=itemgetter(0), reverse=True):
-            where = nodes.mask if nodes.slots is None else list(nodes.slots)
-            capacity[where] = ceil_whole(total)
-            known[where] = True
+        cells, known_cells = capacity.data, known.data
+        for item, nodes in self._table.capacities(storage_class, size):
+            total = item.capacity
+            if nodes.slots is None:
+                more = nodes.mask & ~known
+                capacity[more] = total
+                known |= more
+                continue
+            for slot in nodes.slots:
+                if not known_cells[slot]:
+                    cells[slot], known_cells[slot] = total, True
         return capacity, known
 
     def _find(self) -> None:
@@ -228,7 +230,7 @@ class VolumeMatches:
             needed &= allowed
         if self._table.reports_capacity(storage_class):
             capacities = self._table.capacities(storage_class, claim.requested)
-            self.without_room |= needed & ~_union((nodes for _, nodes in capacities), self._size)
+            self.without_room |= needed & ~_union(capacities, self._size)
 
 
 def _requested_size(claim: PersistentVolumeClaim) -> int:
@@ -253,8 +255,14 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def _union(sets: Iterable[NodeSet], size: int) -> Mask:
+def _union(capacities: Iterable[Accessible], size: int) -> Mask:
+    """Return the nodes that can use any of these capacities, shape (nodes,)."""
     union = np.zeros(size, dtype=np.bool_)
-    for node_set in sets:
-        union |= node_set.mask
+    slots: list[int] = []
+    for _, nodes in capacities:
+        if nodes.slots is None:
+            union |= nodes.mask
+        else:
+            slots += nodes.slots
+    union[slots] = True
     return union

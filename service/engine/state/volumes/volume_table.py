@@ -32,6 +32,8 @@ from service.model.volumes.volume import (
 
 Sized = tuple[int, str]
 """The capacity and name of a volume, so that smaller ones sort first."""
+Accessible = tuple[CSIStorageCapacity, NodeSet]
+"""A storage capacity, and the nodes that can use it."""
 K = TypeVar("K")
 M = TypeVar("M")
 V = TypeVar("V")
@@ -45,6 +47,8 @@ class VolumeTable:
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
+        self.version = 0
+        """Incremented whenever an object is added, replaced, or removed."""
         self.claims: dict[ObjectName, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
@@ -54,6 +58,9 @@ class VolumeTable:
         self._csi_nodes: dict[str, CSINode] = {}
         self._capacities: dict[ObjectName, CSIStorageCapacity] = {}
         self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
+        """The capacities of each storage class, by namespace and name."""
+        self._unsorted: set[str] = set()
+        """The storage classes whose capacities are not ordered by name."""
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attachments_of: dict[str, dict[str, VolumeAttachment]] = {}
         """The attachments of each volume, by volume name."""
@@ -161,13 +168,16 @@ class VolumeTable:
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
-    def capacities(
-        self, storage_class: StorageClass, size: int
-    ) -> Iterator[tuple[CSIStorageCapacity, NodeSet]]:
-        """Yield the capacities from which a volume of a size can be provisioned, with their nodes.
+    def capacities(self, storage_class: StorageClass, size: int) -> Iterator[Accessible]:
+        """Yield the capacities from which a volume of a size can be provisioned, ordered by name.
 
-        They are in no particular order, and their nodes may overlap.
+        Their nodes may overlap.
         """
+        if storage_class.name in self._unsorted:
+            self._unsorted.discard(storage_class.name)
+            by_name = sorted(self._capacities_of.pop(storage_class.name, {}).items())
+            if by_name:
+                self._capacities_of[storage_class.name] = dict(by_name)
         for capacity in self._capacities_of.get(storage_class.name, {}).values():
             if (
                 capacity.size_max is not None
@@ -180,6 +190,7 @@ class VolumeTable:
 
     def put(self, new: VolumeObject) -> None:
         """Add or replace an object."""
+        self.version += 1
         match new:
             case PersistentVolumeClaim():
                 self._swap_claim(new.key, new)
@@ -199,6 +210,7 @@ class VolumeTable:
 
     def remove(self, old: VolumeObject) -> None:
         """Remove an existing object."""
+        self.version += 1
         match old:
             case PersistentVolumeClaim():
                 self._swap_claim(old.key, None)
@@ -297,10 +309,14 @@ class VolumeTable:
 
     def _swap_capacity(self, key: ObjectName, new: CSIStorageCapacity | None) -> None:
         old = _swap(self._capacities, key, new)
+        if old is not None and new is not None and old.class_name == new.class_name:
+            self._capacities_of[new.class_name][key] = new
+            return
         if old is not None:
             _discard(self._capacities_of, old.class_name, key)
         if new is not None:
             self._capacities_of.setdefault(new.class_name, {})[key] = new
+            self._unsorted.add(new.class_name)
 
     def _swap_attachment(self, name: str, new: VolumeAttachment | None) -> None:
         old = _swap(self._attachments, name, new)
