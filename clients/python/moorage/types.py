@@ -160,6 +160,8 @@ class AzureDiskVolumeSource(TypedDict):
 
     diskURI: str
     """Address of the disk."""
+    kind: NotRequired[str]
+    """Shared or Dedicated, for a blob disk of an account, or Managed. Default: `"Shared"`."""
 
 
 class Binding(TypedDict):
@@ -332,6 +334,10 @@ class CSIDriverSpec(TypedDict):
 
     storageCapacity: NotRequired[bool]
     """Whether `CSIStorageCapacity` objects say where it has room. Default: `false`."""
+    preventPodSchedulingIfMissing: NotRequired[bool]
+    """Whether pods with volumes of the driver need a node on which it runs, from Kubernetes
+    1.37 on. Default: `false`.
+    """
 
 
 class CSIDriverWatchEvent(TypedDict):
@@ -571,6 +577,10 @@ class ClusterComparison(TypedDict):
 class ClusterConfig(TypedDict):
     """`GET/PATCH /v1/clusters/{cluster}`: `config`. Encoded, it shows every setting."""
 
+    kubernetes: NotRequired[Literal["1.35", "1.36", "1.37"]]
+    """The Kubernetes version whose kube-scheduler decides. A cluster keeps its version until
+    another one is set; new clusters get the newest. Default: `"1.35"`.
+    """
     semantics: NotRequired[Literal["DesignDocuments", "Kubernetes"]]
     """Preset for the four settings that follow: one that is null takes the preset's choice.
     Default: `"Kubernetes"`.
@@ -1401,6 +1411,8 @@ class Explanation(TypedDict):
     in place of the name. Claims that have their volumes are left out; absent if the pod
     has no claims or no node is feasible.
     """
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     semantics: str
     """The preset of rules that was applied: Kubernetes or DesignDocuments."""
     exemptions: NotRequired[list[Exemption]]
@@ -4574,6 +4586,8 @@ class Summary(TypedDict):
     """How many nodes there are."""
     reasons: dict[str, dict[str, int]]
     """Plugin to reason to the number of nodes that it rejected first."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     semantics: str
     """The preset of rules that was applied: Kubernetes or DesignDocuments."""
     exemptions: NotRequired[list[Exemption]]
