@@ -82,7 +82,7 @@ class ApiLog(LogReader, ProvingLog, Protocol):
 
 
 class ApiAudit(AuditReader, BeginningAudit, Protocol):
-    """The parts of the audit that the API uses."""
+    """The parts of the audit log that the API uses."""
 
 
 class ApiStore(PrincipalStore, CommitStore, DeliveryStore, Protocol):
@@ -122,7 +122,7 @@ def create_app(  # noqa: PLR0913 - its parts, by name
         metrics: The scheduler's meter.
         proof: The probe that checks whether commits work.
         budget: The limit on the bytes that the process holds for requests.
-        refusals: The record of refused requests for the audit.
+        refusals: The record of refused requests for the audit log.
         sender: The sender of messages to webhooks.
         spans: The scheduler's tracer.
         lifespan: A context around the time in which requests are served.

@@ -442,12 +442,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def audits(self) -> bool:
-        """Whether the audit is kept from the start."""
+        """Whether the audit log is kept from the start."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A limit that is told to whoever may read the metrics."""
+    """A limit that is published as a metric."""
 
     setting: str
     """The name of the setting, without the prefix; it ends with the unit if that is not a number."""
@@ -458,19 +458,19 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def limits_of(settings: Settings) -> list[Limit]:
-    """Return the limits of a server that are set; what is not limited is left out."""
+    """Return the limits that are set; settings without a limit are omitted."""
     given = ((name, scope, getattr(settings, name)) for name, scope in LIMITS.items())
     return [Limit(name, scope, float(value)) for name, scope, value in given if value]
 
 
 def named_levels(settings: Settings) -> dict[str, str]:
-    """Return the levels of the loggers that `log_levels` names, by their names."""
+    """Return the log levels set by `log_levels`, by logger name."""
     pairs = (part.partition("=") for part in settings.log_levels.split(",") if part.strip())
     return {name.strip(): level.strip() for name, _, level in pairs}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens at that address."""
+    """Return whether only this machine can reach a server that listens on this address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -478,12 +478,12 @@ def is_loopback(host: str) -> bool:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Return the settings that the `MOORAGE_*` variables of an environment give.
+    """Read the settings from the `MOORAGE_*` variables of an environment.
 
-    A secret may be in a file instead, which is read now and not again.
+    A secret may also be in a file, which is read only once, here.
 
     Raises:
-        InvalidSettings: a variable is misspelt, has a bad value, or names an unreadable file.
+        InvalidSettings: a variable is misspelled, has a bad value, or names an unreadable file.
     """
     given = {
         name.removeprefix(PREFIX).lower(): value
@@ -507,17 +507,17 @@ def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
     """Return the networks of the trusted proxies.
 
     Raises:
-        InvalidSettings: one of them is no network, or includes all addresses.
+        InvalidSettings: one of them is not a network, or includes all addresses.
     """
     named = [text.strip() for text in settings.trusted_proxies.split(",")]
     return tuple(_proxy_network(text) for text in named if text)
 
 
 def webhook_networks(settings: Settings) -> tuple[IPNetwork, ...]:
-    """Return the networks besides public ones to which webhooks may send.
+    """Return the networks to which webhooks may send, in addition to public ones.
 
     Raises:
-        InvalidSettings: one of them is no network.
+        InvalidSettings: one of them is not a network.
     """
     named = [text.strip() for text in settings.webhook_networks.split(",")]
     try:
@@ -541,8 +541,8 @@ def _proxy_network(text: str) -> IPNetwork:
 def _refuse_unsafe_identity_provider(settings: Settings) -> None:
     """Refuse a provider without an audience, or whose keys would come over plain HTTP.
 
-    Without an audience, tokens for other services would be accepted; over plain HTTP, anybody on
-    the way could send keys of their own.
+    Without an audience, tokens for other services would be accepted; over plain HTTP, an attacker
+    on the network could replace the keys.
     """
     if settings.oidc_issuer is None:
         return
@@ -557,7 +557,7 @@ def _refuse_unsafe_identity_provider(settings: Settings) -> None:
 
 
 def _refuse_unsafe_peers(settings: Settings) -> None:
-    """Refuse other servers without a secret, or whose requests could be read on the way."""
+    """Refuse peers without a secret, or with requests that could be read in transit."""
     tls = (settings.peer_certificate, settings.peer_key, settings.peer_authorities)
     if any(tls) and not all(tls):
         raise InvalidSettings(
@@ -586,9 +586,9 @@ def settings_of_this_process() -> Settings:
 
 
 def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
-    """Read the secret in the file that `MOORAGE_<NAME>_FILE` names; None if no file is named.
+    """Read the secret in the file named by `MOORAGE_<NAME>_FILE`, or return None if unset.
 
-    The end of the line is left out.
+    A line end at the end of the file is removed.
 
     Raises:
         InvalidSettings: the file cannot be read, or `MOORAGE_<NAME>` is set as well.
@@ -608,7 +608,7 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _secrets_in_files(given: dict[str, str]) -> list[str]:
-    """Replace names of files by the secrets in them; return the settings that came from files."""
+    """Replace file names with the secrets in the files; return the names of these settings."""
     environment = {PREFIX + name.upper(): value for name, value in given.items()}
     secrets = {name: read_secret(name, environment) for name in SECRETS}
     for name, secret in secrets.items():
@@ -628,7 +628,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 
 def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str:
-    """Put the name of the variable into a message of msgspec, in place of the field."""
+    """Replace the field name in an error message of msgspec with the variable's name."""
     wrong = reword(message)
     if not wrong.field:
         return message

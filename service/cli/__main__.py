@@ -1,4 +1,4 @@
-"""`python -m service.cli` does what `moorage` does, even if that script is not installed."""
+"""Makes `python -m service.cli` run the `moorage` command, even without the installed script."""
 
 from moorage.cli import main
 

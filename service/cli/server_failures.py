@@ -1,4 +1,4 @@
-"""The command's errors and exit codes for what prevents or ends the work of a server's processes."""
+"""Converts errors of server processes to the command's errors and exit codes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from service.settings import InvalidSettings
 
 @contextmanager
 def as_command_errors() -> Iterator[None]:
-    """Raise the command's error in place of one of the server's processes, with the same message.
+    """Convert errors of server processes to command errors with the same message.
 
     Raises:
         WrongUsage: a setting, or what it names, cannot be used.
-        Unavailable: a database or a server is not there, or failed.
-        Stopped: a stop signal came.
+        Unavailable: a database or a server is unavailable or failed.
+        Stopped: a stop signal arrived.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""From options and environment to a server's settings."""
+"""Settings of a server, read from command-line options and the environment."""
 
 import os
 from typing import Annotated
@@ -85,7 +85,7 @@ AccessLog = Annotated[
 
 
 def server_settings(**given: object) -> Settings:
-    """Read the environment's settings; options given on the command line take their place.
+    """Read the settings from the environment, overridden by options of the command line.
 
     Raises:
         WrongUsage: one of them is unknown or has a bad value.

@@ -21,7 +21,7 @@ class CircuitBreaker:
         self._trying = False
 
     def admits(self) -> bool:
-        """Return True if a call may be made now; the caller has to report its outcome."""
+        """Return whether a call may be made now; the caller has to report its outcome."""
         if self._failures < self._failures_max:
             return True
         if self._trying or self._monotonic() < self._open_until:

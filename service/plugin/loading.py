@@ -19,7 +19,7 @@ GROUP = "moorage.plugins"
 
 
 class Named(Protocol):
-    """The parts of an entry point that are used here."""
+    """The attributes of an entry point that loading uses."""
 
     @property
     def name(self) -> str:

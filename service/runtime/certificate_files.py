@@ -12,7 +12,7 @@ class CertificateFiles:
         self._known: Sequence[tuple[int, int, int]] = ()
 
     def have_changed(self) -> bool:
-        """Return True if a file was written since the last check; the first check returns True.
+        """Return whether a file was written since the last check; always true at the first check.
 
         Raises:
             OSError: a file is missing or inaccessible.

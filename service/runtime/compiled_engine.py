@@ -72,7 +72,7 @@ def install() -> None:
 
 
 def is_in_use() -> bool:
-    """Return True if this process runs the compiled engine."""
+    """Return whether this process runs the compiled engine."""
     return any(isinstance(finder, Finder) and finder.modules for finder in sys.meta_path)
 
 

@@ -145,7 +145,7 @@ class DeathCounts:
         return suspect
 
     def known(self) -> list[Suspect]:
-        """Return all remembered pods."""
+        """Return all pods with counted deaths."""
         return _read(self._folder / _FILE)
 
     def _write(self, kept: list[Suspect]) -> None:

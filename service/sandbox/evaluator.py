@@ -104,7 +104,7 @@ class Evaluator:
         ANSWERS.put(question.key, question.without_answer(reason))
 
     async def _turn(self, questions: list[Question]) -> tuple[list[Any], str | None]:
-        """Return the first answers, and why the child died: "" if unknown, or None if it lives."""
+        """Return the first answers, and why the child died ("" if unknown), or None if it lives."""
         child = self._idle.pop()
         try:
             if child is None:
@@ -149,7 +149,7 @@ class _Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The child's process id."""
         return self._process.pid
 
     async def ask(self, questions: list[Question]) -> tuple[list[Any], bool]:

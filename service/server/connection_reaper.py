@@ -83,7 +83,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """Return how many connections granian may accept: `total`, and some until others are closed."""
+    """Return how many connections granian may accept: more than `total`, until some are closed."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 

@@ -32,7 +32,7 @@ JSON = "application/json"
 
 
 class HealthAnswer(msgspec.Struct, frozen=True):
-    """The answer to one request."""
+    """The HTTP response to one health or metrics request."""
 
     status: HTTPStatus
     body: bytes

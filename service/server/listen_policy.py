@@ -27,7 +27,7 @@ def require_tls(settings: Settings) -> None:
 
 
 async def authenticates_callers(settings: Settings, database_url: str) -> bool:
-    """Return True if callers are authenticated, by tokens or by an identity provider."""
+    """Return whether callers are authenticated, by tokens or by an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
     store = PostgresStore(database_url, connections=1)
@@ -51,7 +51,7 @@ def require_tokens(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """Return settings with the audit turned on, unless they specify on or off."""
+    """Return settings with the audit log turned on, unless they specify on or off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

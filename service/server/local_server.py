@@ -183,7 +183,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def is_ready(url: str) -> bool:
-    """Return True if a server answers at this URL, and is ready.
+    """Return whether a server answers at this URL and is ready.
 
     This is polled while a server starts, so it does not use httpx: each httpx client reads the
     certificates again.

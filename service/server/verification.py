@@ -43,7 +43,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The checks that were run."""
     clusters: list[VerifiedCluster]
     access: list[Finding]
-    """The findings among principals and in the audit."""
+    """The findings among principals and in the audit log."""
 
 
 def run_verification(
@@ -54,7 +54,7 @@ def run_verification(
     Raises:
         ConfigurationError: there is no such cluster, or the tables are not those of this version.
         UnavailableError: the database cannot be reached, or failed.
-        StoppedError: a signal came.
+        StoppedError: a stop signal arrived.
     """
     configure_logs(settings)
     chosen = [check for check in Check if not checks or check in checks]

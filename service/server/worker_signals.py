@@ -49,7 +49,7 @@ class Alarm(threading.Event):
         self._is_set = False
 
     def is_set(self) -> bool:  # type: ignore[explicit-override]
-        """Return True if the event is set."""
+        """Return whether the event is set."""
         return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:  # type: ignore[explicit-override]

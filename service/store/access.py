@@ -46,7 +46,7 @@ _NOTE_USE = "SELECT note_use_v1($1, $2)"
 
 
 class Access:
-    """Principals and their tokens.
+    """Stores principals and their tokens.
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
     at its COMMIT. With `keep_admin`, a change raises NoAdminLeft if tokens are, or were, in use and
@@ -92,7 +92,7 @@ class Access:
         precondition: Precondition | None = None,
         dry_run: bool = False,
     ) -> bool:
-        """Create or update a principal if the precondition holds; return True if it is new."""
+        """Create or update a principal if the precondition holds; return whether it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)
@@ -176,7 +176,7 @@ class Access:
         check: _Check | None = None,
         dry_run: bool = False,
     ) -> asyncpg.Record:
-        """Run a statement, add a row to the audit if it changed something, and return its one row.
+        """Run a statement, add a row to the audit log if it changed something, and return its row.
 
         The first token is audited as well, since callers are known from then on.
         """

@@ -1,4 +1,4 @@
-"""The audit on PostgreSQL.
+"""The audit log on PostgreSQL.
 
 Rows come with commits, or in bulk with refusals. They are listed by chain and number, and deleted
 by age.
@@ -60,7 +60,7 @@ _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
 
 
 class AuditPolicy:
-    """Decides whether the audit is kept: always, never, or from the first known caller on.
+    """Decides whether an audit log is kept: always, never, or from the first known caller on.
 
     Before any caller is known, every caller is the same admin, so rows would carry no information.
     """
@@ -69,16 +69,16 @@ class AuditPolicy:
         self.enabled = enabled
         self.may_begin = may_begin
         self.never = not (enabled or may_begin)
-        """True if the audit can never begin, so commits need not check."""
+        """Whether the audit log can never begin, so that commits need not check."""
 
     def begin(self) -> None:
-        """Start keeping the audit, if the settings allow it."""
+        """Start keeping the audit log, if the settings allow it."""
         self.enabled = self.enabled or self.may_begin
 
     def applies_to(self, callers: Iterable[AuditedCaller]) -> bool:
-        """Return True if the audit is kept for these callers.
+        """Return whether the audit log is kept for these callers.
 
-        A known caller begins the audit, even if this process does not know of the first token yet.
+        A known caller begins the audit log, even if this process has not seen the first token yet.
         """
         if not self.enabled and any(caller.principal not in _NOBODY for caller in callers):
             self.begin()
@@ -86,7 +86,7 @@ class AuditPolicy:
 
 
 class Audit:
-    """The audit; every call may raise StorageUnavailable."""
+    """The audit log of the whole server; every call may raise StorageUnavailable."""
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool, policy: AuditPolicy) -> None:
         self._writer = writer
@@ -95,11 +95,11 @@ class Audit:
 
     @property
     def enabled(self) -> bool:
-        """True if the audit is kept now."""
+        """Whether the audit log is kept now."""
         return self._policy.enabled
 
     def begin(self) -> None:
-        """Start keeping the audit, if the settings allow it, because callers are now known."""
+        """Start keeping the audit log, if the settings allow it, because callers are now known."""
         self._policy.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:

@@ -46,7 +46,7 @@ _UNHURRIED = f"""
 
 
 class Clusters:
-    """The clusters of the database.
+    """Creates, reads, and deletes the clusters of a database.
 
     Every call may raise StorageUnavailable; `create` and `delete` may also raise OutcomeUnknown.
     """
@@ -140,7 +140,7 @@ class Clusters:
         return deleted
 
     def _audit_arguments(self, caller: AuditedCaller) -> tuple[str, ...]:
-        """Return the arguments that record the caller, or none if the audit is not kept."""
+        """Return the arguments that record the caller, or none if no audit log is kept."""
         if not self._policy.applies_to([caller]):
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
@@ -153,7 +153,7 @@ class Clusters:
         """
         for cluster in await self._clusters(number=cluster_id):
             return cluster.counts
-        raise gone(cluster_id)
+        raise gone()
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in the given namespaces of each cluster; nodes are not counted."""

@@ -229,7 +229,7 @@ class DatabaseSnapshot:
             yield [ObjectRow(**dict(row)) for row in rows]
 
     async def access_findings(self) -> list[Finding]:
-        """Check the principals and the audit."""
+        """Check the principals and the audit log."""
         findings = [_access_finding(*fault) async for fault in self._faulty_principals()]
         verifier = Verifier()
         async for rows in self._slices(_AUDIT):

@@ -17,6 +17,11 @@ from tests.waiting import WAIT_SECONDS
 SHOWN = {
     "tutorial.md": [r'"action":"Place"', r"db +.*a3", r"didn't match pod anti-affinity rules"],
     "kubernetes.md": [r"node-a1", r"zone-c", r"6 placed"],
+    "kubernetes-version.md": [
+        r"default/web +a +a +b +NodeResourcesBalancedAllocation \(\+\d+ points\)",
+        r"of 3 placed pods would get another node",
+        r"kubernetes +\"1.37\"",
+    ],
     "migrate.md": [],
     "kube-scheduler-extender.md": [],
     "call-extenders.md": [],

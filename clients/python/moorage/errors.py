@@ -82,7 +82,7 @@ class UnavailableError(ProblemError):
 
 
 class NoAnswerError(MoorageError):
-    """There was no answer."""
+    """No answer was received; the subclass says why."""
 
 
 class UnreachableError(NoAnswerError):

@@ -33,7 +33,7 @@ class Event(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Generic[T]):
-    """A difference in a cache."""
+    """A change of a cached object, with the object before and after."""
 
     type: ChangeType
     object: T

@@ -7,7 +7,7 @@ from moorage.kept_kinds import DECLARED_KINDS
 
 
 class Kind(NamedTuple):
-    """One kind."""
+    """A kind of objects, with its names in manifests, paths, and commands."""
 
     name: str
     """The kind's name in manifests."""

@@ -14,7 +14,7 @@ PATCH_TYPES: Mapping[PatchType, str] = {
 
 
 class Filters(TypedDict, total=False):
-    """Which objects of a list to select."""
+    """Filters that select objects of a list."""
 
     label_selector: str | None
     """Kubernetes' syntax: `app=web,tier!=test`."""
@@ -27,7 +27,7 @@ class Filters(TypedDict, total=False):
 
 
 class PlacementOptions(TypedDict, total=False):
-    """How pods are placed."""
+    """Options that control how pods are placed."""
 
     policy: Literal["BestEffort", "AllOrNothing"]
     """AllOrNothing places all of them in one commit, or none."""

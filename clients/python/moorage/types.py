@@ -482,6 +482,8 @@ class CapacityAnswer(TypedDict):
 
     revision: int
     """The cluster's revision that the answer belongs to."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     fits: int
     """So many pods got nodes, one after the other."""
     limited: bool
@@ -514,6 +516,29 @@ class CapacityRequest(TypedDict):
     explain: NotRequired[Literal["Full", "None", "Summary"]]
     """Summary and Full explain which rules and resources keep the next one from which nodes.
     Default: `"None"`.
+    """
+
+
+class ChoiceDifference(TypedDict):
+    """A pod that would get another node."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    nodeName: NotRequired[str | None]
+    """The node that the pod is on; null if it is on none."""
+    before: str | None
+    """The node that the pod would get now; null if it fits nowhere."""
+    after: str | None
+    """The node that the pod would get then; null if it fits nowhere."""
+    plugin: str | None
+    """The plugin that contributes most to the difference; null if the nodes are judged
+    alike, and other pods are the reason.
+    """
+    points: int | None
+    """By how many weighted points the plugin's preference shifts toward the node `after`;
+    null if the plugin refuses one of the nodes in only one of the cases.
     """
 
 
@@ -2289,6 +2314,8 @@ class OverClustersAnswer(TypedDict):
     """Whether this call wrote something in any cluster."""
     revisions: dict[str, int]
     """The revision at which each cluster that was asked has answered last."""
+    kubernetes: dict[str, str]
+    """The Kubernetes version whose kube-scheduler each of them followed."""
     results: list[OverClustersResult]
     """What became of each pod."""
 
@@ -2527,6 +2554,8 @@ class PlacementAnswer(TypedDict):
     """Whether this call wrote something."""
     attempts: int
     """How often the request was decided; more than once if races were lost."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     results: list[PlacementResult]
     """What became of each pod."""
     group: NotRequired[GroupFailure | None]
@@ -2602,6 +2631,10 @@ class PlacementResult(TypedDict):
     """
     comparison: NotRequired[ClusterComparison]
     """With `compare`: the state of this cluster before the pods were placed."""
+    difference: NotRequired[ChoiceDifference]
+    """In simulations with `compareTo`: the node that the other Kubernetes version's kube-
+    scheduler chooses; absent if it is the same.
+    """
 
 
 class Plan(TypedDict):
@@ -2632,6 +2665,8 @@ class PlanAnswer(TypedDict):
     """Planned: nothing of it was done, and the cluster stays as it is. Committed: all of it
     was done.
     """
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed, after all changes."""
     complete: bool
     """Whether the goal is reached: every pod gets a node, or as many go as are to go."""
     changed: list[int]
@@ -2650,6 +2685,16 @@ class PlanAnswer(TypedDict):
     """
     otherUnplaced: NotRequired[int]
     """How many pods of other tenants get no node; absent if there are none."""
+    compared: NotRequired[int]
+    """Compare: how many placed pods that the caller may see were judged before and after the
+    changes, each as if it alone were placed anew; absent for other goals.
+    """
+    differences: NotRequired[list[ChoiceDifference]]
+    """Compare: the first pods that would get another node after the changes, at most
+    `stepsMax`; absent for other goals.
+    """
+    differencesTotal: NotRequired[int]
+    """Compare: how many such pods there are that the caller may see; absent for other goals."""
     repairs: NotRequired[list[Repair]]
     """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for
     other goals.
@@ -2753,12 +2798,13 @@ class PlanCommit(TypedDict):
 class PlanGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Fit", "Place", "Rebalance", "Remove", "Replace"]
+    type: Literal["Compare", "Drain", "Fit", "Place", "Rebalance", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
     Remove: find the pods without which the others are left best. Replace: have pods of a
     template in place of selected ones, in waves. Rebalance: move placed pods, in waves,
     so that the objectives become less. Fit: find a node for one pod, or else the least
-    changes after which it fits.
+    changes after which it fits. Compare: find the placed pods that would get another node
+    by the changed settings, such as another Kubernetes version.
     """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -2775,10 +2821,10 @@ class PlanGoal(TypedDict):
     nodes: NotRequired[PlanNodes | None]
     """Drain: the nodes to be emptied."""
     namespace: NotRequired[str | None]
-    """Remove, Replace, Rebalance: the namespace of the pods."""
+    """Remove, Replace, Rebalance, Compare: the namespace of the pods."""
     selector: NotRequired[LabelSelector | None]
-    """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or
-    have ended do not count. New pods of a Replace may have the labels, too.
+    """Remove, Replace, Rebalance, Compare: a selector of the pods' labels. Pods that are
+    leaving or have ended do not count. New pods of a Replace may have the labels, too.
     """
     owner: NotRequired[PodOwner | None]
     """Replace: who manages the pods that are replaced."""
@@ -3800,6 +3846,8 @@ class RepairsAnswer(TypedDict):
     """Namespace of the pod."""
     name: str
     """Name of the pod."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     fits: bool
     """Whether the pod fits as everything is now; then there are no repairs."""
     message: str | None
@@ -4400,6 +4448,11 @@ class SimulationRequest(TypedDict):
     """Node: only pods of that node would have to leave, as in Kubernetes. Domains: also pods
     on other nodes because of which a rule of anti-affinity or a hard spread constraint
     refuses the node. Default: `"Node"`.
+    """
+    compareTo: NotRequired[Literal["1.35", "1.36", "1.37"] | None]
+    """Another Kubernetes version: each result says which node its kube-scheduler chooses
+    (`difference`), if another one. Each version places all pods in turn, so that later
+    pods see its own choices.
     """
 
 

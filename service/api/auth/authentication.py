@@ -126,10 +126,10 @@ class AccessStore(Protocol):
 
 
 class BeginningAudit(Protocol):
-    """An audit that begins with the first token."""
+    """An audit log that begins with the first token."""
 
     def begin(self) -> None:
-        """Start keeping the audit if the settings allow it, now that callers can be told apart."""
+        """Start keeping the audit log if the settings allow it, now that callers are known."""
         ...
 
 
@@ -276,7 +276,7 @@ class Authentication:
                 await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
-        """Compare with the store once, and keep comparing if the first token starts the audit."""
+        """Compare with the store once; keep comparing if the first token starts an audit log."""
         with suppress(MoorageError):
             await self.is_open()
         if self._may_be_open and self._begins_audit:
@@ -386,7 +386,7 @@ class Authentication:
     async def _watch_for_the_first(self) -> None:
         """Compare every second until a token exists, even without requests.
 
-        From then on, the audit also covers what this process does on its own.
+        From then on, the audit log also covers what this process does on its own.
         """
         while not self._known.tokens:
             await self._clock.sleep(COMPARED_AFTER_SECONDS)

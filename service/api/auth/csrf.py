@@ -42,7 +42,7 @@ class BrowserCheck:
     """Refuses requests that a browser sends on behalf of another site's page."""
 
     def __init__(self, allowed_hosts: str) -> None:
-        """`allowed_hosts` lists names in addition to those of loopback, separated by commas."""
+        """Create a check; `allowed_hosts` lists names besides loopback, separated by commas."""
         names = (name.strip().lower() for name in allowed_hosts.split(","))
         self._allowed = frozenset(name for name in names if name)
         self.own_hosts: set[bytes] = set()

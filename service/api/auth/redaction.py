@@ -7,6 +7,7 @@ gets answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
@@ -255,16 +256,20 @@ def redact_placement(visibility: Visibility, answer: PlacementAnswer) -> Placeme
 def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
     """Return a plan's first steps, without those of hidden pods."""
     steps, unplaced = planned.steps, planned.unplaced
+    compared, differences = planned.compared, planned.differences
     if visibility is not None:
         shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
         steps = [step for step in steps if step.namespace in shown]
         unplaced = [pod for pod in unplaced if pod.namespace in visibility]
+        if differences is not None:
+            differences = [change for change in differences if change.namespace in visibility]
     listed = unplaced[:steps_max]
     if visibility is not None:
         listed = [_seen_unplaced(visibility, pod) for pod in listed]
     return PlanAnswer(
         revision=planned.revision,
         status=planned.status,
+        kubernetes=planned.kubernetes,
         complete=planned.complete,
         changed=planned.changed,
         steps=steps[:steps_max],
@@ -273,6 +278,9 @@ def redact_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Pla
         unplaced_total=len(unplaced),
         other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
         other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,
+        compared=msgspec.UNSET if compared is None else _seen_total(visibility, compared),
+        differences=msgspec.UNSET if differences is None else differences[:steps_max],
+        differences_total=msgspec.UNSET if differences is None else len(differences),
         repairs=msgspec.UNSET if planned.repairs is None else planned.repairs,
         unfinished=planned.unfinished or msgspec.UNSET,
         before=_seen_totals(visibility, planned.before),
@@ -288,14 +296,17 @@ def _seen_unplaced(visibility: frozenset[str], pod: Unplaced) -> Unplaced:
     )
 
 
-def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
-    def total(by_namespace: Mapping[str, int]) -> int:
-        return sum(
-            count
-            for namespace, count in by_namespace.items()
-            if visibility is None or namespace in visibility
-        )
+def _seen_total(visibility: Visibility, by_namespace: Mapping[str, int]) -> int:
+    """Return the total over visible namespaces and over nodes (""), which all may see."""
+    return sum(
+        count
+        for namespace, count in by_namespace.items()
+        if visibility is None or not namespace or namespace in visibility
+    )
 
+
+def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
+    total = partial(_seen_total, visibility)
     skew = [
         constraint
         for constraint in counted.skew or ()
@@ -314,15 +325,7 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
 
 
 def _redact_objective(visibility: Visibility, totals: ObjectiveTotals) -> ObjectiveTotal:
-    """Return an objective's total over visible namespaces and over nodes, which all may see."""
-
-    def total(by_namespace: Mapping[str, int]) -> int:
-        return sum(
-            count
-            for namespace, count in by_namespace.items()
-            if visibility is None or not namespace or namespace in visibility
-        )
-
+    total = partial(_seen_total, visibility)
     return ObjectiveTotal(
         objective=totals.objective,
         value=total(totals.value),

@@ -1,4 +1,4 @@
-"""Record refused requests in the audit: a few per second in rows of their own, others as counts."""
+"""Record refused requests in the audit log: a few per second as single rows, others as counts."""
 
 import asyncio
 import logging
@@ -21,11 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class RefusalLog(Protocol):
-    """The part of the audit that stores refusals."""
+    """The part of the audit log that stores refusals."""
 
     @property
     def enabled(self) -> bool:
-        """Whether the audit is kept at present."""
+        """Whether the audit log is kept at present."""
         ...
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:

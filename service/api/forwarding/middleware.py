@@ -110,7 +110,7 @@ class ForwardingMiddleware:
         asking = _Asking(self, client)
 
         async def instead() -> ForwardedAnswer:
-            """Let the holder's successor decide, so that requests do not scatter over workers."""
+            """Let the holder's successor decide the request, if any, or else this worker."""
             successor = await self._cluster_owners.elsewhere(cluster)
             if successor is None or successor == holder:
                 return await here()

@@ -83,7 +83,7 @@ class Servers:
         host: str | None = None,
         certificates: Certificates | None = None,
     ) -> None:
-        """`first` is the address of the server's first worker; further workers have the next ports.
+        """Reserve a port: that of `first`, the server's first worker, or one of those after it.
 
         `server_id` is shared by all workers of this server and no others, not even those of a
         server that had its address before. `host` is the address to listen on, if different.
@@ -367,5 +367,5 @@ def _answer(connection: h11.Connection, status: HTTPStatus) -> bytes:
 
 
 def _is_equal(given: bytes, expected: bytes) -> bool:
-    """Compare in constant time."""
+    """Return whether two byte strings are equal, in constant time."""
     return hmac.compare_digest(hashlib.sha256(given).digest(), hashlib.sha256(expected).digest())

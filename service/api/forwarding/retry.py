@@ -37,7 +37,7 @@ class OtherOwner(Unreachable):
 
 
 class AnswerLost(Exception):  # noqa: N818
-    """The other worker may have begun, may still continue, and has not answered."""
+    """The other worker has not answered, but may have begun the request, and may continue."""
 
 
 class Reply(Protocol):

@@ -358,7 +358,7 @@ class _Route(Protocol):
 
     @property
     def exists(self) -> bool:
-        """Return whether the worker may be running."""
+        """Whether the worker may be running."""
         ...
 
 
@@ -415,17 +415,17 @@ class _Peer:
 
     @property
     def exists(self) -> bool:
-        """Return whether the worker may be running."""
+        """Whether the worker may be running."""
         return self._writer is not None or self._route.exists
 
     @property
     def is_unresponsive(self) -> bool:
-        """Return whether the worker has left too many pings unanswered."""
+        """Whether the worker has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
     @property
     def is_silent(self) -> bool:
-        """Return whether pings or connection attempts have been unanswered for too long."""
+        """Whether pings or connection attempts have been unanswered for too long."""
         if self._silent_since is None:
             return self.is_unresponsive
         return self._time() >= self._silent_since + PINGS_UNANSWERED_MAX * PING_SECONDS

@@ -1,4 +1,4 @@
-"""The outermost layer: checks requests before they are routed, and completes answers' headers.
+"""The outermost ASGI layer: checks requests before routing, and completes response headers.
 
 It is plain ASGI middleware, because it must also see the answers that Litestar produces by itself
 (404, 405).

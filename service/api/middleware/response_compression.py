@@ -1,4 +1,4 @@
-"""ASGI middleware between edge and application that compresses answers if the client accepts it.
+"""ASGI middleware, inside the edge, that compresses answers if the client accepts it.
 
 Long pieces are compressed in a thread. Endless streams are not compressed: their events are small,
 and each of thousands of streams would hold the memory of a compressor.

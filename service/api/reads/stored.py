@@ -87,7 +87,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Called with each unreadable object, which the list omits."""
 
     def readable(self, rows: list[ObjectRow]) -> list[ObjectRow]:
-        """Return the rows that can be read."""
+        """Return the readable rows; report the others to `leave_out`."""
         kept = [row for row in rows if is_readable(row)]
         if len(kept) < len(rows):
             for row in rows:
@@ -201,7 +201,7 @@ class HistoryReader(Protocol):
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the states of the first of these keys, at least one, or None if one is lost."""
+        """Return the past objects of the first keys, at least one, or None if one is compacted."""
         ...
 
     async def readable(
@@ -239,7 +239,7 @@ class EventReader(Protocol):
 
 
 class AuditReader(Protocol):
-    """Reads the audit."""
+    """Reads the audit log."""
 
     async def list(
         self,
@@ -250,7 +250,7 @@ class AuditReader(Protocol):
         until: datetime | None = None,
         limit: int,
     ) -> Sequence[AuditRow]:
-        """Return up to `limit` rows of the audit after a key, ordered by chain and number."""
+        """Return up to `limit` rows of the audit log after a key, ordered by chain and number."""
         ...
 
 
@@ -394,7 +394,7 @@ class ClusterReads:
         namespaces: Collection[str] | None,
         new_rows: Callable[[], Rows],
     ) -> Snapshot:
-        """Read a cluster's objects at one revision, in `namespaces` as in `ObjectReader.read`.
+        """Read a cluster's objects at one revision, or only those of `namespaces`.
 
         `service.scheduler.replica.loading.load` describes how they are read in ranges.
         """

@@ -19,7 +19,7 @@ _DETAIL_CHARACTERS_MAX = 500
 
 
 class WorkerHealth(msgspec.Struct, frozen=True):
-    """The health of one worker."""
+    """Whether a worker is ready, as reported to the process that started it."""
 
     worker: int
     """The worker's process id."""
@@ -31,7 +31,7 @@ class Heartbeat:
     """Sends this worker's health to a Unix socket."""
 
     def __init__(self, path: str, check_ready: Callable[[], Awaitable[None]]) -> None:
-        """`check_ready` raises the reason if this process is not ready."""
+        """Create a heartbeat; `check_ready` raises the reason if this process is not ready."""
         self._path = path
         self._check_ready = check_ready
 

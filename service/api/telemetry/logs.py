@@ -62,7 +62,7 @@ def logging_of(settings: Settings) -> dict[str, Any]:
 
 
 def formatter(log_format: LogFormat) -> logging.Formatter:
-    """Return the formatter that renders records."""
+    """Return the formatter for a log format: JSON or text."""
     render = _json if log_format == "json" else _text
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[

@@ -57,7 +57,7 @@ class Metrics:
         engine: str = "",
         limits: Iterable[Limit] = (),
     ) -> None:
-        """`directory` is shared by the processes of one server; it is None if there is only one.
+        """Create the metrics; the server's processes share `directory`, or it is None for just one.
 
         `version` is Moorage's, `engine` says whether its engine is compiled, and `limits` are the
         configured limits.

@@ -22,7 +22,7 @@ class ProvingLog(Protocol):
 
 
 class CommitStore(Protocol):
-    """A store that can test whether commits work."""
+    """A store whose log can test whether commits work, and that knows of outages."""
 
     @property
     def log(self) -> ProvingLog: ...

@@ -123,7 +123,7 @@ class Spans(Tracer):
 
     @property
     def resource(self) -> "Resource":
-        """The resource of all spans."""
+        """The OpenTelemetry resource that all spans share."""
         return self._provider.resource
 
     def close(self) -> None:

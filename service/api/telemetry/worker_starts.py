@@ -40,7 +40,7 @@ class WorkerStarts:
         self._set_aside.inc()
 
     def started(self, reason: StartReason) -> None:
-        """Count a start."""
+        """Count the start of a worker, by its reason."""
         self._starts.labels(reason).inc()
 
 

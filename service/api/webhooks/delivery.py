@@ -85,7 +85,7 @@ class Deliveries:
         meter: WebhookMeter,
         holder: str,
     ) -> None:
-        """`holder` identifies this process; the caller closes the sender."""
+        """Create a deliverer; `holder` identifies this process. The caller closes `sender`."""
         self._store = store
         self._sender = sender
         self._settings = settings
@@ -203,7 +203,7 @@ class Deliveries:
         for row in await self._store.clusters.all():
             if row.cluster_id == cluster_id:
                 return row.name
-        raise NotFound(f"There is no cluster {cluster_id}.")
+        raise NotFound("The cluster has been deleted.")
 
 
 def pause_seconds(failures: int, seconds_max: float) -> float:

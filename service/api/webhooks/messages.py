@@ -63,7 +63,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
         return f"msg_{row.uid}_{row.version}_{kind}{row.revision}-{self.end}"
 
     def message(self, row: WebhookRow, cluster: str) -> bytes:
-        """Return the body of the request."""
+        """Return the body of the request that delivers the batch, as JSON."""
         kind: MessageType = "bindings.compacted" if self.is_compacted else "bindings.changed"
         data = MessageData(
             cluster=cluster,

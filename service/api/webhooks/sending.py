@@ -30,7 +30,7 @@ def new_secret() -> str:
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a message."""
+    """The outcome of sending a message."""
 
     status: int | None = None
     """The receiver's status, or None if it did not answer."""

@@ -1,6 +1,6 @@
-"""`moorage bench`: the measurements in the folder `bench` of a checkout.
+"""`moorage bench`: run the measurements in the folder `bench` of a checkout.
 
-The folder is no part of the installed package.
+The folder is not part of the installed package.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""`moorage lift-revision`: a new history after a restore from a backup."""
+"""`moorage lift-revision`: begin a new history after a restore from a backup."""
 
 from typing import Annotated
 

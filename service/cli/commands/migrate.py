@@ -1,4 +1,4 @@
-"""`moorage migrate`: the database's tables as this version needs them."""
+"""`moorage migrate`: migrate the database's tables to this version."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage openapi`: the OpenAPI document of the HTTP API, made from the code."""
+"""`moorage openapi`: print or check the OpenAPI document, which is generated from the code."""
 
 import difflib
 from pathlib import Path
@@ -37,7 +37,7 @@ def openapi(
 
 
 def rendered_document() -> str:
-    """Return the document as it is in the file: indented, so that changes to it can be reviewed."""
+    """Return the document's text, indented so that changes to it can be reviewed."""
     from service.app import openapi_document  # noqa: PLC0415 - other commands start faster without
 
     return msgspec.json.format(msgspec.json.encode(openapi_document()), indent=2).decode() + "\n"

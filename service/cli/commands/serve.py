@@ -1,4 +1,4 @@
-"""`moorage serve`: the server, until it is stopped."""
+"""`moorage serve`: run a server until it is stopped."""
 
 from service.cli.server_failures import as_command_errors
 from service.cli.server_options import (

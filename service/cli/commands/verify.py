@@ -1,4 +1,4 @@
-"""`moorage verify`: whether a database is what it should be, while servers run or after a restore."""
+"""`moorage verify`: check the consistency of a live or restored database."""
 
 import sys
 from collections.abc import Sequence

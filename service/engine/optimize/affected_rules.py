@@ -58,7 +58,7 @@ class AffectedRules:
         )
 
     def of(self, pod_class: PodClass) -> Affected:
-        """Return what moving a pod of a class affects."""
+        """Return the classes whose rules may break or hold again when a pod of a class moves."""
         affected = self._concerns.get(pod_class)
         if affected is None:
             affected = self._concerns[pod_class] = self._concern(pod_class)

@@ -95,7 +95,7 @@ class _Rule(ABC):
 
     @abstractmethod
     def bars(self, number: int, node: int, places: list[int], start: list[int]) -> bool:
-        """Return whether the rule forbids moved pods, even though it was broken before."""
+        """Return whether moved pods contribute to an initial breach; if not, it is accepted."""
 
 
 class _AntiAffinity(_Rule):
@@ -229,7 +229,7 @@ class AnnealingModel:
     def __init__(
         self, cluster: Cluster, evaluator: MoveEvaluator, pods: Sequence[Pod], start: Sequence[int]
     ) -> None:
-        """Model `pods`, which were initially on the nodes at the slots `start`."""
+        """Build the model of `pods`, which were originally on the nodes at the slots `start`."""
         self._cluster = cluster
         self._measures = evaluator.measures
         self._slots = [slot for slot, node in enumerate(cluster.nodes.nodes) if node is not None]

@@ -167,7 +167,7 @@ class PreemptionCandidates:
         return Cost(*cost), self.slots[columns]
 
     def costs(self) -> dict[int, Cost]:
-        """Return the cost of each node, ignoring start times; a node may have no victims."""
+        """Return the cost of each node, ignoring start times; nodes may have no victims at all."""
         rows = zip(
             self.slots.tolist(),
             self._violations().tolist(),

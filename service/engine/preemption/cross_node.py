@@ -92,7 +92,7 @@ class CrossNodeSearch:
         return Bound(cost, slots) if helps else None
 
     def is_leaving(self, slot: int, priority: int) -> bool:
-        """Return whether blamed pods of a lower priority are already being preempted."""
+        """Return whether a blamed pod of a lower priority is already being preempted."""
         return any(
             pod.priority < priority and pod.terminating and pod.preempted
             for blame in self._check.blames(slot)

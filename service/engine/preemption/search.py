@@ -58,7 +58,7 @@ class Preemption(NamedTuple):
 
 
 class NoPreemption(NamedTuple):
-    """The answer if no room can be made."""
+    """The result if evicting pods cannot make room for the pod."""
 
     why: str | None
     """The message of Kubernetes' plugin, or None if Kubernetes does not call it."""

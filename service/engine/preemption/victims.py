@@ -58,7 +58,7 @@ def victims_of(pods: Iterable[Pod], violations: int) -> Victims:
 
 
 def cost_of(victims: Victims) -> Cost:
-    """Return the cost of evicting victims, of which there must be at least one."""
+    """Return the cost of evicting victims; there must be at least one."""
     pods = victims.pods
     highest = pods[0].priority
     return Cost(

@@ -188,12 +188,13 @@ LIMITED_RESOURCE: Mapping[str, Rule] = {
 """Validation rules for the fields of a limited resource."""
 
 
-def _version(value: object, path: str, problems: Problems) -> None:
+def version_name(value: object, path: str, problems: Problems) -> None:
+    """Check that a value names a Kubernetes version that is known at the time of the check."""
     one_of(*VERSIONS)(value, path, problems)
 
 
 SETTINGS: Mapping[str, Rule] = {
-    "kubernetes": _version,
+    "kubernetes": version_name,
     "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
     "daemonNamespaces": _NAMESPACES,
     "nodeTopologyKeys": list_of(text(names.topology_key)),

@@ -17,7 +17,7 @@ UNDRAWN = "*"
 
 
 class Named(Protocol):
-    """An object with a name."""
+    """An object whose name may be generated."""
 
     @property
     def name(self) -> str:

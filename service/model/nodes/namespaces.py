@@ -18,7 +18,7 @@ from service.model.nodes.node_rules import NAMESPACE_RULES
 
 
 class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A namespace."""
+    """The manifest of a namespace."""
 
     kind: ClassVar[str] = "Namespace"
     head: ClassVar[bytes] = head_of("Namespace")

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A node."""
+    """The manifest of a node."""
 
     kind: ClassVar[str] = "Node"
     head: ClassVar[bytes] = head_of("Node")

@@ -24,7 +24,7 @@ def uses_namespace_selector(affinity: Affinity | None) -> bool:
 
 
 def namespace_selectors(spec: Json) -> Iterator[tuple[str, Json]]:
-    """Yield each term with a namespace selector in a decoded spec, after the selector's path."""
+    """Yield the path of each namespace selector in a decoded spec, and the term that has it."""
     affinity = entries_of(spec.get("affinity"))
     for side in _SIDES:
         for path, term in _decoded_terms(entries_of(affinity.get(side))):

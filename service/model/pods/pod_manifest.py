@@ -164,6 +164,11 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         """Return a copy of the pod, bound to a node."""
         return replace(self, pod=replace(self.pod, node_name=node_name, required_node_name=None))
 
+    def without_node(self) -> "PodManifest":
+        """Return a copy of the pod as if it were pending: without a node or a status."""
+        pod = replace(self.pod, node_name=None, nominated_node_name=None)
+        return replace(self, pod=pod, status=None)
+
     def to_place(self) -> "PodManifest":
         """Return an unbound copy of the pod that may only be placed on its previous node."""
         pod = self.pod

@@ -23,7 +23,7 @@ from service.model.policies.quota_spec import MatchScope
 
 
 class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A resource quota."""
+    """The manifest of a resource quota."""
 
     kind: ClassVar[str] = "ResourceQuota"
     head: ClassVar[bytes] = head_of("ResourceQuota")

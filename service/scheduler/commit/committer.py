@@ -57,7 +57,7 @@ class Committer:
         return batch.request(self._ids.commit_id(), head.tip)
 
     async def publish(self, batch: Batch, head: Head) -> CommitResult:
-        """Make the state that the batch's answers rest on durable: `head` and the changes (P8).
+        """Commit a batch on top of `head`, so that the state behind its answers is durable (P8).
 
         If the batch changes nothing, reading the head and finding it unchanged is enough. The read
         begins now, after every request of the batch has arrived.

@@ -1,8 +1,8 @@
 """Stores the events of decisions, separately from the commits and never before them.
 
-Events that the audit needs are part of the commit. All others are buffered and stored about once a
-second, so a thousand placements cost one statement. If a process dies, its buffered events are
-lost; so are events that exceed `Limits.events_per_second` for long.
+Events that the audit log needs are part of the commit. All others are buffered and stored about
+once a second, so a thousand placements cost one statement. If a process dies, its buffered events
+are lost; so are events that exceed `Limits.events_per_second` for long.
 """
 
 import logging

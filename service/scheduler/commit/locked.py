@@ -28,7 +28,7 @@ class CommitUnderLock:
         self.batch: Batch | None = None
 
     async def run(self) -> CommitResult:
-        """Run the batch once.
+        """Lock the head, and decide and commit one batch.
 
         Raises the errors of `Committer.publish`, or NotCaughtUp before deciding anything.
         """

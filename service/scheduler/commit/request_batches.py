@@ -55,7 +55,7 @@ class Ticket(msgspec.Struct, eq=False):
     arrived: float = 0.0
     """When the request arrived, in the clock's monotonic seconds."""
     caller: AuditedCaller = ITSELF
-    """The caller recorded in the audit."""
+    """The caller recorded in the audit log."""
     span: RequestSpan | None = None
     """The trace span of the request, or None if it is not traced."""
     client: Client | None = None

@@ -69,7 +69,7 @@ class Controller(ABC):
         self._advance()
 
     def on_lease_expired(self) -> None:
-        """Handle an expired lease: its holder may have known of work that is not visible here."""
+        """Look for work that a former lease holder may have left, even if none is visible here."""
         self._is_neglected = True
 
     async def close(self) -> None:

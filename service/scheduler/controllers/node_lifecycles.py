@@ -94,7 +94,7 @@ class NodeLifecycleController(SweepController):
         self._advance()
 
     def _comes_to_leave(self, entry: Entry) -> bool:
-        """Return whether a change puts a pod on a node that its taints will make it leave."""
+        """Return whether a change puts a pod on a node whose taints will evict it."""
         after, replica = entry.after.manifest if entry.after else None, self._replica
         if replica is None or not isinstance(after, PodManifest):
             return False

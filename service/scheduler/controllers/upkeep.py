@@ -1,4 +1,4 @@
-"""Keeps logs, idempotency records, events, and the audit bounded, in the background."""
+"""Limits the size of logs, idempotency records, events, and the audit log, in the background."""
 
 import logging
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class Upkeep:
         await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
-        """Return whether a cluster needs upkeep; seldom if unchanged or another worker's."""
+        """Return whether upkeep is due: rarely if nothing changed or another worker does it."""
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True

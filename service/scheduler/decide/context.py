@@ -31,7 +31,7 @@ Steps = Generator[None, None, T]
 
 
 class Hint(msgspec.Struct, frozen=True, gc=False):
-    """The node chosen for a pod, by name and uid, before the race was lost (protocol rule P9)."""
+    """The node chosen for a pod, by name and uid, before a commit lost its race (rule P9)."""
 
     node_name: str
     node_uid: str

@@ -47,7 +47,7 @@ class BudgetCache:
         self._budgets: list[DisruptionBudget] = []
 
     def of(self, cluster: Cluster, *, as_given: bool) -> list[DisruptionBudget]:
-        """Return what `budgets_of` returns."""
+        """Return all budgets with their allowances, like `budgets_of`, but once per state."""
         state = (cluster, cluster.version, as_given)
         if self._seen != state:
             self._budgets = budgets_of(cluster, as_given=as_given)

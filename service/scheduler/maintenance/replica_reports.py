@@ -27,7 +27,7 @@ class Reporter:
         self._states: dict[int, ReplicaState] = {}
 
     async def run(self) -> None:
-        """Report forever."""
+        """Report the states of replicas every second, forever."""
         while True:
             try:
                 await self.report()

@@ -81,7 +81,7 @@ class ClusterBid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparisons(self) -> list[ClusterComparison]:
-        """The cluster's comparison for each pod of the unit."""
+        """How the cluster compares with others for each pod of the unit."""
         return [
             result.comparison
             for result in self.results
@@ -163,7 +163,7 @@ def excluded_by_rules(bids: Sequence[ClusterBid]) -> Mapping[str, str]:
 
 
 def too_full(rules: Mapping[str, SpreadOverClusters], pods: int) -> list[str]:
-    """Return the clusters where a constraint would break with `pods` more of its own pods."""
+    """Return the clusters where `pods` more of the unit's pods would break a spread constraint."""
     domains = [rule.pods for rule in rules.values() if rule.eligible]
     least = min(domains, default=0)
     return [

@@ -216,6 +216,7 @@ class _Work:
         self._clusters = clusters
         self._may_go_on = may_go_on
         self._revisions: dict[str, int] = {}
+        self._kubernetes: dict[str, str] = {}
         self._committed = False
         self._results: dict[int, OverClustersResult] = {}
 
@@ -226,6 +227,7 @@ class _Work:
         return OverClustersAnswer(
             committed=self._committed,
             revisions=dict(sorted(self._revisions.items())),
+            kubernetes=dict(sorted(self._kubernetes.items())),
             results=[self._results[index] for index in sorted(self._results)],
         )
 
@@ -309,7 +311,7 @@ class _Work:
         allowed: Sequence[ClusterBid],
         refusals: Sequence[Sequence[ClusterRefusal]],
     ) -> None:
-        """Queue a unit that no cluster takes in the first allowed cluster, if requested."""
+        """Queue a unit that fits in no cluster, in the first allowed cluster, if requested."""
         ordered = in_order(allowed, self._request.strategy)
         if self._request.queue and not self._request.dry_run and ordered:
             cluster = ordered[0].cluster
@@ -400,12 +402,13 @@ class _Work:
     async def _record_answer(self, ask: ClusterQuery) -> PlacementAnswer:
         answer = await self._clusters.place(ask)
         self._revisions[ask.cluster] = answer.revision
+        self._kubernetes[ask.cluster] = answer.kubernetes
         self._committed |= answer.committed
         return answer
 
 
 def _part(unit: Unit, places: Sequence[int]) -> Unit:
-    """Return a unit of the pods at some places of a unit."""
+    """Return a unit of only the pods at the given positions."""
     return replace(
         unit,
         indices=[unit.indices[place] for place in places],

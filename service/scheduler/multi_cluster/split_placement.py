@@ -2,10 +2,11 @@
 
 Clusters have their own logs, so no transaction spans them. First each cluster reserves the nodes of
 its part (`GroupReservation`) in one commit, the group's home before the others. When all have, the
-home decides by one more commit that the group is placed (`SplitGroup`), which binds its own part;
-then the others bind theirs. Before that commit anybody may have the home give up the group, and
-afterwards nobody can; so any later process, a repeated request or the controllers of the clusters
-(`service.scheduler.controllers.group_recovery`), can tell from the home alone what to do.
+home makes one more commit, which decides that the group is placed (`SplitGroup`) and binds the
+home's own part; then the others bind theirs. Any process may have the home give up the group before
+that commit, and none can afterwards. So any later process, such as a repeated request or a
+cluster's controller (`service.scheduler.controllers.group_recovery`), can tell from the home alone
+what to do.
 """
 
 import asyncio
@@ -116,8 +117,8 @@ class SplitGroupPlacement:
     async def _share_out(self, unit: Unit, refused: set[tuple[str, int]]) -> Parts | None:
         """Divide the pods among clusters that take them together, or return None.
 
-        All clusters are asked about all remaining pods, until each pod has its cluster: pods that
-        one cluster has got may allow more in another.
+        All clusters are asked about all remaining pods, until each pod has its cluster: once one
+        cluster has some of the pods, another may take more.
         """
         sharing = _Sharing(self._request, unit, refused)
         while sharing.left:
@@ -297,7 +298,7 @@ class _Sharing:
         return dict(sorted(parts.items(), key=lambda part: -len(part[1])))
 
     def asked_of(self, cluster: str) -> list[int]:
-        """Return the places of the pods to query a cluster about: its own and the remaining ones.
+        """Return the positions of the pods to query a cluster about: its own and the remaining.
 
         A cluster that refused a pod is queried about it, too, because its pods count for
         multi-cluster rules.

@@ -78,7 +78,7 @@ def _nobody(_worker: str) -> bool:
 
 
 def _next(cluster: str, has: Mapping[str, int]) -> str:
-    """Return the worker that gets a cluster next, given the number of clusters of each."""
+    """Return the worker to pass a cluster to, given how many clusters each worker has."""
     return min(has, key=lambda worker: (has[worker], weight(cluster, worker)))
 
 

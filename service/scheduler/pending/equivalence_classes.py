@@ -97,7 +97,7 @@ class EquivalenceClass:
 
 
 def topics_of(pod: Pod, refused: Refused) -> frozenset[Topic]:
-    """Return the topics under which events that may help pods like this one look them up."""
+    """Return the topics that index a refused pod, so that events that may help can find it."""
     return frozenset(
         (plugin, pair)
         for plugin, reasons in refused.reasons.items()

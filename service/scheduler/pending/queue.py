@@ -105,7 +105,7 @@ class PendingQueue:
 
     @property
     def places(self) -> bool:
-        """Whether the cluster's configuration has pending pods placed."""
+        """Whether Moorage places the cluster's pending pods, according to its configuration."""
         return self._config.place_pending_pods
 
     def counts(self) -> dict[str, int]:
@@ -426,8 +426,8 @@ class PendingQueue:
         """Return the first pod that may be tried now, or None.
 
         If an equivalence class was refused before, one of its pods has to succeed before others
-        follow:
-        otherwise all their conditions would be updated with momentary reasons (protocol rule P18).
+        follow: otherwise all their conditions would be updated with momentary reasons (protocol
+        rule P18).
         """
         while self._active:
             order, _, equivalence = self._active[0]

@@ -97,13 +97,13 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
 
 
 def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
-    """Return labels of which every event affecting `plugin`'s verdict has one, or None for any."""
+    """Return labels such that each event that can help has one of them, or None for any event."""
     known = known_plugins().get(plugin)
     return None if known is None else known.topics(pod, reasons)
 
 
 def labels_of(plugin: str, event: ClusterEvent) -> frozenset[Pair] | None:
-    """Return the labels that an event concerns for `plugin`, or None for any pod."""
+    """Return the labels to compare with `topics`, or None if an event concerns all pods."""
     known = known_plugins().get(plugin)
     return None if known is None else known.labels_of(event)
 

@@ -1,4 +1,4 @@
-"""Starving pods: the pod refused too often for lack of resources, for which room is kept free before all others."""
+"""Starvation: keeps room free for a pod that was refused too often for lack of resources."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ class Starvation:
         return equivalence is self._chosen
 
     def choose(self, head_of: Callable[[EquivalenceClass], Order | None]) -> Order | None:
-        """Choose the class whose first pod precedes all others; return the pod, or None."""
+        """Choose the class whose first pod comes first in the queue; return that pod, or None."""
         self._starved = dict.fromkeys(filter(self._starves, self._starved))
         heads = {
             head: equivalence

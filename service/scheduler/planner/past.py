@@ -36,7 +36,7 @@ class PastExplanation:
         self._revision = 0
 
     async def find(self, revision: int) -> None:
-        """Find the pod at a revision.
+        """Find the pod as it was at a revision, and store it in `pod`.
 
         Raises:
             NotFound: the pod did not exist.
@@ -59,7 +59,7 @@ class PastExplanation:
         self.pod, self._revision = rows[0], at if bound is None else bound - 1
 
     async def states(self) -> AsyncIterator[list[PastObject]]:
-        """Yield the objects changed since, in portions, while the replica is at the head.
+        """Yield, in portions, the objects changed since the revision, in their states at that time.
 
         Raises:
             Compacted: the log no longer has their earlier states.

@@ -15,7 +15,7 @@ from service.scheduler.replica.stored_kinds import ConfigManifest, read_row
 
 
 class PastObject(NamedTuple):
-    """An object that has changed since the revision; `row` is None if the object did not exist."""
+    """An object that has changed since the revision; `row` is None if it did not exist then."""
 
     state: PastState
     row: ObjectRow | None
@@ -37,7 +37,7 @@ def go_back(fork: Fork, then: Iterable[PastObject]) -> Steps[None]:
 
 
 def explain_then(fork: Fork, pod: ObjectRow | None, intent: ExplainPod) -> Steps[ExplanationAnswer]:
-    """Explain a pod in its earlier form, on the fork in its current state."""
+    """Explain an earlier version of a pod on the fork, which `go_back` has restored."""
     if pod is not None:
         fork.put(read_row(pod, fork.context.templates))
     yield from fork.pause()

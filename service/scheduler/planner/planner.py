@@ -244,7 +244,7 @@ class Planner:
         decide: Callable[[Replica], Steps[T]],
         is_unwanted: Callable[[], bool] = bool,
     ) -> T:
-        """Decide in a separate turn, restoring the replica afterwards."""
+        """Run a decision when this plan's turn comes, then restore the replica."""
 
         async def attempt() -> T:
             async with self._in_turn(loop) as replica:
@@ -315,7 +315,7 @@ class Planner:
                 raise Overloaded(TIME_IS_UP)
 
     async def _give_way(self, loop: ClusterLoop) -> None:
-        """Let the loop's present requests be answered first, within a time limit."""
+        """Let the loop answer its current requests first, within a time limit."""
         end = self._clock.monotonic() + self._limits.plan_patience_seconds
         while not loop.idle and self._clock.monotonic() < end:
             await self._clock.sleep(_PAUSE_SECONDS)

@@ -1,1 +1,1 @@
-"""Plans: changes to a fork of the cluster, and the steps that would follow."""
+"""Plans: hypothetical changes to a cluster, and the steps that then lead to a goal."""

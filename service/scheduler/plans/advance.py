@@ -84,7 +84,7 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
 
 
 class _Advance:
-    """One step of all plans, on one state and at one time."""
+    """One step of all plans, based on a single state and time of the cluster."""
 
     def __init__(
         self, context: DecisionContext, now: datetime, found_moves: Sequence[FoundMoves]
@@ -99,7 +99,7 @@ class _Advance:
         self.due: datetime | None = None
 
     def cordon(self, body: PlanBody) -> None:
-        """Cordon a plan's nodes, even if they were uncordoned since."""
+        """Cordon a plan's nodes, including any that were uncordoned in the meantime."""
         if not _is_running(body):
             return
         for name in body.spec.goal.node_names:
@@ -168,7 +168,7 @@ class _Advance:
     def _rolled(
         self, name: str, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
-        """Take the next wave of a rollout, if due."""
+        """Take the next wave of a rollout if it is due; return the rollout's progress."""
         running, kept_goal = _is_running(body), body.spec.goal
         try:
             goal = replace_of(kept_goal, self._context.templates)
@@ -205,7 +205,7 @@ class _Advance:
     def _balanced(
         self, plan: DeclaredManifest, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
-        """Make the next moves of a rebalancing plan, or request a search for them."""
+        """Make the next moves of a rebalancing plan, or request a search; return its progress."""
         balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)
         found_moves = self._found.get((plan.name, plan.uid))
         step = yield from balance.go_on(status, found_moves)
@@ -222,7 +222,7 @@ class _Advance:
         return ended(status, "Succeeded", at) if step.is_done else status
 
     def _timed(self, status: PlanProgress, goal: KeptGoal) -> PlanProgress:
-        """Mark a plan as overdue, or schedule the next look for its deadline."""
+        """Mark a plan as overdue, or schedule the next check for its deadline."""
         if status.reason is not None:
             return status
         end = deadline_of(status, goal)
@@ -246,7 +246,7 @@ class _Advance:
     def _next_wave(
         self, body: PlanBody, units: Sequence[DrainUnit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Blocked]]]]:
-        """Return the pods that can leave now, and why the others cannot; restore the fork."""
+        """Return the pods that can leave now, and the others with reasons; restore the fork."""
         fork = Fork(self._context.speculative())
         limited = self._limited(body)
         waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
@@ -313,7 +313,7 @@ def _is_running(body: PlanBody) -> bool:
 def _waiting_pods(
     blocked: Sequence[tuple[PodManifest, Blocked]], before: Sequence[WaitingPod]
 ) -> tuple[WaitingPod, ...]:
-    """Return the first waiting pods, keeping messages that differ only in node counts."""
+    """Return the waiting pods to show, repeating old messages that differ only in node counts."""
     known = {(waiting.namespace, waiting.name): waiting for waiting in before}
     waiting_pods = []
     for pod, why in sorted(blocked, key=lambda entry: (entry[0].namespace, entry[0].name)):

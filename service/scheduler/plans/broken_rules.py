@@ -20,7 +20,7 @@ Broken = tuple[ObjectName, str]
 
 
 class BrokenRules:
-    """The rules broken on a fork, and those broken by moves."""
+    """Tracks the rules that are already broken on a fork, to find those that moves break."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -68,6 +68,7 @@ def _answer(
             domains[value] += count
     return CapacityAnswer(
         revision=fork.revision,
+        kubernetes=fork.replica.config.kubernetes,
         fits=placed.total(),
         limited=refused is not None,
         reason=None if refused is None else refused.reason or refused.outcome,

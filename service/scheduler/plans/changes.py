@@ -13,7 +13,7 @@ from service.model.json.patch import apply_patch
 from service.model.nodes.condition_taints import with_condition_taints
 from service.model.nodes.node import Node
 from service.model.pods.spec_families import names_node
-from service.model.registry.manifests import NodeManifest, PodManifest
+from service.model.registry.manifests import NodeManifest
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.node_lifecycle.client_writes import changed_taints
@@ -44,7 +44,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 class DisplacedPod(msgspec.Struct, frozen=True):
-    """A waiting pod that lost its node."""
+    """A pod whose node a plan removes, so that it waits for another one."""
 
     name: ObjectName
     node_name: str
@@ -96,14 +96,8 @@ def _displace(editor: ForkEditor, node_name: str) -> None:
             continue
         manifest = replica.pod(pod.namespace, pod.name)
         assert manifest is not None
-        replica.put(without_node(manifest))
+        replica.put(manifest.without_node())
         editor.displaced.append(DisplacedPod((pod.namespace, pod.name), node_name))
-
-
-def without_node(manifest: PodManifest) -> PodManifest:
-    """Return a copy of a pod as if it were pending: without a node or a status."""
-    pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
-    return replace(manifest, pod=pod, status=None)
 
 
 def _cordon_nodes(editor: ForkEditor, change: CordonNodes) -> Steps[int]:

@@ -20,6 +20,7 @@ from service.scheduler.plans.selection import field_error, pods_of
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
 from service.scheduler.protocol.plans import (
+    Compare,
     Drain,
     Fit,
     Place,
@@ -75,6 +76,8 @@ def _refuse_others(context: DecisionContext, plan: MakePlan) -> None:
             raise field_error(f"changes[{index}].op", message, type(change).__name__)
     if isinstance(plan.goal, Fit):
         raise field_error("goal.type", "only tells what would help, so there is nothing to commit")
+    if isinstance(plan.goal, Compare):
+        raise field_error("goal.type", "only compares, so there is nothing to commit")
     if isinstance(plan.goal, Rebalance):
         raise field_error("goal.type", "only tells which moves would help, so nothing is committed")
     if isinstance(plan.goal, Drain | Replace):

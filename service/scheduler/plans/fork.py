@@ -34,11 +34,11 @@ class Fork:
         return self.context.replica
 
     def put(self, manifest: StoredManifest) -> None:
-        """Add or replace an object as a fact, without admission."""
+        """Add or replace an object as it is, without admission."""
         self.replica.put(manifest)
 
     def pause(self) -> Steps[None]:
-        """End a step if enough changes were made."""
+        """Let other work run once enough changes were made since the last pause."""
         if self.replica is not self._first:
             self.replica.settle_all()
             yield
@@ -49,11 +49,11 @@ class Fork:
             yield
 
     def try_out(self) -> Mark:
-        """Return a mark to which `take_back` can return until the next `pause`."""
+        """Mark the start of a trial; until the next `pause`, `take_back` can return to the mark."""
         return self.replica.mark()
 
     def step(self) -> Steps[None]:
-        """End a step like `pause`, but keep the trial's changes undoable."""
+        """Let other work run like `pause`, but keep the trial's changes undoable."""
         mark = self.replica.mark()
         if mark.position - self._tried >= _STEP_CHANGES:
             self._tried = mark.position
@@ -83,7 +83,7 @@ class Fork:
         self.context = replace(self.context, replica=replica, budget_cache=None)
 
     def restore(self) -> Steps[None]:
-        """Undo all changes step by step, restoring the first replica exactly."""
+        """Undo all changes step by step, and return exactly to the original replica."""
         while self._trail:
             self._first.undo(self._trail.pop())
             yield

@@ -2,9 +2,11 @@
 
 from msgspec.structs import replace
 
+from service.engine import Cluster
 from service.model.core.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.plans.changes import ForkEditor
+from service.scheduler.plans.comparison import ComparePlan
 from service.scheduler.plans.drain.drain import DrainPlan
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import (
@@ -22,6 +24,7 @@ from service.scheduler.plans.repair.repair import FitPlan
 from service.scheduler.plans.replace.replacement import ReplacePlan
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import (
+    Compare,
     Counted,
     Drain,
     Fit,
@@ -34,7 +37,7 @@ from service.scheduler.protocol.plans import (
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
-    """Make a small plan on the replica of the placements, like a dry run."""
+    """Make a small plan on the replica that placements use, like a dry run."""
     return make_plan(replace(context, is_late=_never), intent)
 
 
@@ -62,19 +65,23 @@ def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
 def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     explains = intent.explain != "None"
     before = yield from _counted(fork, intent, rules=explains)
+    cluster = fork.replica.cluster
     editor = ForkEditor(fork, intent.caller)
     changed = yield from editor.make(intent.changes)
-    reached = yield from _reached(fork, intent, editor)
+    reached = yield from _reached(fork, cluster, intent, editor)
     after = yield from _counted(fork, intent, rules=explains)
     before, after = align_resources(before, after)
     return Planned(
         revision=fork.revision,
+        kubernetes=fork.replica.config.kubernetes,
         complete=reached.complete,
         changed=changed,
         steps=reached.steps,
         unplaced=reached.unplaced,
         before=before,
         after=after,
+        compared=reached.compared if isinstance(reached, ComparePlan) else None,
+        differences=reached.differences if isinstance(reached, ComparePlan) else None,
         repairs=reached.repairs if isinstance(reached, FitPlan) else None,
         unfinished=reached.unfinished if isinstance(reached, FitPlan) else None,
     )
@@ -89,9 +96,14 @@ def _counted(fork: Fork, intent: MakePlan, *, rules: bool) -> Steps[Counted]:
 
 
 def _reached(
-    fork: Fork, intent: MakePlan, editor: ForkEditor
-) -> Steps[PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan]:
-    """Pursue the goal as far as possible."""
+    fork: Fork, before: Cluster, intent: MakePlan, editor: ForkEditor
+) -> Steps[
+    PlacePlan | DrainPlan | RemovePlan | ReplacePlan | RebalancePlan | FitPlan | ComparePlan
+]:
+    """Pursue the goal as far as possible, and return the resulting plan.
+
+    `before` is the cluster as it was before settings were changed.
+    """
     goal = intent.goal
     try:
         if isinstance(goal, Drain):
@@ -115,6 +127,10 @@ def _reached(
             fit_goal = FitPlan(fork, intent, goal)
             yield from fit_goal.fit(editor.displaced)
             return fit_goal
+        if isinstance(goal, Compare):
+            comparing = ComparePlan(fork, before, intent, goal)
+            yield from comparing.compare()
+            return comparing
         goal_pods = yield from _goal_pods(fork, goal, editor)
     except InvalidManifest as error:
         raise error.under("goal") from None

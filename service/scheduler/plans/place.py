@@ -78,7 +78,7 @@ _Order = tuple[int, str, str, str]
 
 
 def _lost(fork: Fork, displaced: DisplacedPod) -> tuple[_Order, GoalPod] | None:
-    """Return a displaced pod, or None if later changes removed or replaced it."""
+    """Return a displaced pod with its sort key, or None if it was later removed or replaced."""
     stored = fork.replica.pod(*displaced.name)
     if stored is None or stored.pod.node_name is not None:
         return None

@@ -44,7 +44,7 @@ def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
 
 
 def align_resources(before: Counted, after: Counted) -> tuple[Counted, Counted]:
-    """Return both totals with the resources of either one, filling in zeros where missing."""
+    """Return both totals with the same resources, adding zeros where one of them lacks some."""
     names = [
         name
         for name in sorted(before.resources.keys() | after.resources.keys())

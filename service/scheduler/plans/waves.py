@@ -23,7 +23,6 @@ from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.decide.status.references import pod_named
 from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import AffectedPods, BrokenRules
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import DrainUnit
 from service.scheduler.plans.fork import Fork
 from service.scheduler.protocol.intents import PlacePods
@@ -107,7 +106,7 @@ class Waves:
         for pod in leaving:
             if group_of(pod) is None:
                 start = self._fork.try_out()
-                unbound_pod = without_node(pod)
+                unbound_pod = pod.without_node()
                 unbound_pod = replace(unbound_pod, pod=replace(unbound_pod.pod, terminating=False))
                 self._fork.replica.put(unbound_pod)
                 result = place_pod(self._fork.context, _ASKED, Candidate(unbound_pod, unbound_pod))
@@ -244,12 +243,12 @@ class Waves:
         """
         pod = unit.pods[0].pod
         return pod.node_name, pod_signature(
-            self._fork.replica.cluster, without_node(unit.pods[0]).pod
+            self._fork.replica.cluster, unit.pods[0].without_node().pod
         )
 
     def _placed(self, unit: DrainUnit) -> Steps[list[PlacementResult]]:
         context = self._fork.context
-        unbound_pods = [without_node(pod) for pod in unit.pods]
+        unbound_pods = [pod.without_node() for pod in unit.pods]
         for pod in unbound_pods:
             context.replica.put(pod)
         candidates = [Candidate(pod, pod) for pod in unbound_pods]

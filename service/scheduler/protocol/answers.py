@@ -283,6 +283,8 @@ class RecordedAnswer(Answer, frozen=True, kw_only=True):
 class CapacityAnswer(Answer, frozen=True, kw_only=True):
     """How many more pods like one fit, as everything is now."""
 
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     fits: int
     """So many pods got nodes, one after the other."""
     limited: bool

@@ -366,7 +366,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
     caller: Caller = ANYBODY
 
     def is_small(self, pods_max: int) -> bool:
-        """Return whether the plan names at most `pods_max` pods and leaves nodes and rules alone.
+        """Return whether the plan names at most `pods_max` pods and changes no nodes or rules.
 
         Such a plan costs no more than a dry run of its pods.
         """

@@ -180,7 +180,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pending_lease_seconds: float = 3.0
     """How soon another worker takes over the pending pods of one that died."""
     events_seconds: float = 1.0
-    """How often events outside the audit are stored; the latest are lost if a process dies."""
+    """How often events that the audit log does not need are stored; the latest are lost if a process
+    dies."""
     events_burst: int = 5_000
     """How many events per reason and cluster are stored, however fast they arrive."""
     events_per_second: float = 500.0

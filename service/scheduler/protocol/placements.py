@@ -6,6 +6,7 @@ import msgspec
 
 from service.model.cluster.comparison import ClusterComparison
 from service.scheduler.protocol.answers import Answer, WriteAnswer
+from service.scheduler.protocol.choices import ChoiceDifference
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]
 Policy = Literal["BestEffort", "AllOrNothing"]
@@ -74,6 +75,9 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     if it cannot be made, and `message` then says why, as Kubernetes words it."""
     comparison: ClusterComparison | msgspec.UnsetType = msgspec.UNSET
     """With `compare`: the state of this cluster before the pods were placed."""
+    difference: ChoiceDifference | msgspec.UnsetType = msgspec.UNSET
+    """In simulations with `compareTo`: the node that the other Kubernetes version's kube-scheduler chooses; absent
+    if it is the same."""
 
 
 class GroupFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -96,6 +100,8 @@ class PlacementAnswer(WriteAnswer, frozen=True, kw_only=True):
     """Whether this call wrote something."""
     attempts: int
     """How often the request was decided; more than once if races were lost."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     results: list[PlacementResult]
     """What became of each pod."""
     group: GroupFailure | None = None
@@ -142,6 +148,8 @@ class OverClustersAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="came
     """Whether this call wrote something in any cluster."""
     revisions: dict[str, int]
     """The revision at which each cluster that was asked has answered last."""
+    kubernetes: dict[str, str]
+    """The Kubernetes version whose kube-scheduler each of them followed."""
     results: list[OverClustersResult]
     """What became of each pod."""
 

@@ -1,4 +1,4 @@
-"""Plans and their parts: changes to a fork of a cluster, a goal, and bounds."""
+"""Plans: hypothetical changes to a cluster, a goal, bounds, and the resulting steps."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,6 +13,7 @@ from service.model.plans.rebalance_objectives import Objective
 from service.model.plans.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.choices import ChoiceDifference
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair
 
@@ -30,43 +31,43 @@ class Domains(Strict, frozen=True, kw_only=True):
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects a change is about: those for which everything holds that is given."""
+    """The objects that a change selects: those that match every field given."""
 
     names: tuple[str, ...] | None = None
-    """The objects that a change selects: those that match every field given."""
+    """The names of the objects, or None for any."""
     selector: LabelSelector | None = None
     """A selector of the objects' labels."""
     topology: Domains | None = None
     """Domains: nodes that are in one of them, or pods on such nodes."""
     namespace: str | None = None
-    """For pods: the namespace that they are in; None: all in which the caller may place pods."""
+    """For pods: their namespace, or None for all in which the caller may place pods."""
 
     @property
     def named(self) -> float:
-        """The number of objects it names, or infinity if it selects others."""
+        """The number of objects selected by name, or infinity if objects are selected otherwise."""
         return float("inf") if self.names is None else len(self.names)
 
 
 class RemoveNodes(msgspec.Struct, frozen=True):
-    """Remove nodes. Pods are displaced, except those that name their node, which are deleted."""
+    """Remove nodes, displacing their pods; pods that name their node are deleted."""
 
     nodes: Selection
 
 
 class CordonNodes(msgspec.Struct, frozen=True):
-    """Cordon nodes."""
+    """Cordon nodes, so that they accept no new pods."""
 
     nodes: Selection
 
 
 class UncordonNodes(msgspec.Struct, frozen=True):
-    """Nodes take new pods again."""
+    """Uncordon nodes, so that they accept new pods again."""
 
     nodes: Selection
 
 
 class AddNodes(msgspec.Struct, frozen=True):
-    """Add nodes named `<template's name>-0` and so on, each in the next of the domains, if any are named."""
+    """Add nodes named `<template's name>-0` and so on, assigned to the given domains in turn."""
 
     template: NodeManifest
     count: int
@@ -81,7 +82,7 @@ class SetLabels(msgspec.Struct, frozen=True):
 
 
 class SetTaints(msgspec.Struct, frozen=True):
-    """Nodes get these taints in place of those that they have."""
+    """Replace all taints of nodes."""
 
     nodes: Selection
     taints: tuple[Taint, ...]
@@ -163,10 +164,10 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
     """The quantities to minimize, the most important first."""
     moves_max: int | None = None
     resource: str | None = None
-    """Fragmentation: the resource whose free amounts are to lie together."""
+    """Fragmentation: the resource whose free amounts should be concentrated."""
     block: int | None = None
-    """Fragmentation: what is needed at once on one node, in units of nodes' amounts; None: all of a
-    node."""
+    """Fragmentation: the amount that pods need at once on a node, in the units of nodes' amounts, or
+    None for a whole node."""
 
 
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,9 +176,9 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     """The namespace of the pods, old and new."""
     selector: LabelSelector | None = None
-    """A selector of the old pods' labels; None: any."""
+    """A selector of the old pods' labels, or None for any labels."""
     owner: PodOwner | None = None
-    """Who manages the old pods; None: anybody, or nobody."""
+    """The owner of the old pods, or None for any owner or none."""
     template: PodManifest
     """What the new pods have in common. They are named `<name>-0` and so on."""
     replicas: int
@@ -190,7 +191,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
     def is_about(self, pod: PodManifest) -> bool:
-        """Return whether a pod of the namespace is an old one, unless it is of the template."""
+        """Return whether a pod of the namespace matches selector and owner; new pods may, too."""
         if self.selector is not None and not matches(self.selector, pod.labels):
             return False
         owner, controller = self.owner, pod.pod.controller
@@ -203,7 +204,7 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """The goal that one pod gets a node, or the repairs that would let it fit."""
+    """The goal to place one pod, or else to find the repairs that would let it fit."""
 
     pod: Place
     """The pod, new or stored."""
@@ -213,7 +214,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How many repairs are reported."""
 
 
-Goal = Place | Drain | Remove | Replace | Rebalance | Fit
+class Compare(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that placed pods are compared: which would get another node by changed settings."""
+
+    pods: Selection
+
+
+Goal = Place | Drain | Remove | Replace | Rebalance | Fit | Compare
 """The goal of a plan."""
 
 
@@ -257,7 +264,7 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanStepKey(NamedTuple):
-    """What a step does, without its reason: plans with equal keys in equal order do the same."""
+    """What a step does, without its reason; plans with equal keys in the same order are equal."""
 
     action: str
     namespace: str | None
@@ -385,6 +392,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 class Planned(Answer, frozen=True, kw_only=True):
     """A plan as decided, before parts hidden from its caller are removed."""
 
+    kubernetes: str
     complete: bool
     changed: list[int]
     steps: list[PlanStep]
@@ -392,6 +400,9 @@ class Planned(Answer, frozen=True, kw_only=True):
     before: Counted
     after: Counted
     status: PlanStatus = "Planned"
+    compared: Mapping[str, int] | None = None
+    """How many pods of each namespace were compared, or None if the goal does not ask for it."""
+    differences: list[ChoiceDifference] | None = None
     repairs: list[Repair] | None = None
     """The repairs, or None if the goal does not ask for any."""
     unfinished: str | None = None
@@ -402,6 +413,8 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
 
     status: PlanStatus
     """Planned: nothing of it was done, and the cluster stays as it is. Committed: all of it was done."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed, after all changes."""
     complete: bool
     """Whether the goal is reached: every pod gets a node, or as many go as are to go."""
     changed: list[int]
@@ -419,6 +432,14 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     caller may not read; absent if there are none."""
     other_unplaced: int | msgspec.UnsetType = msgspec.UNSET
     """How many pods of other tenants get no node; absent if there are none."""
+    compared: int | msgspec.UnsetType = msgspec.UNSET
+    """Compare: how many placed pods that the caller may see were judged before and after the changes, each as
+    if it alone were placed anew; absent for other goals."""
+    differences: list[ChoiceDifference] | msgspec.UnsetType = msgspec.UNSET
+    """Compare: the first pods that would get another node after the changes, at most `stepsMax`; absent for
+    other goals."""
+    differences_total: int | msgspec.UnsetType = msgspec.UNSET
+    """Compare: how many such pods there are that the caller may see; absent for other goals."""
     repairs: list[Repair] | msgspec.UnsetType = msgspec.UNSET
     """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for other goals."""
     unfinished: str | msgspec.UnsetType = msgspec.UNSET

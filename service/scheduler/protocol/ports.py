@@ -39,7 +39,7 @@ rule P6).
 
 
 class LogStore(Protocol):
-    """The logs of clusters."""
+    """Reads and extends the logs of clusters."""
 
     async def head(self, cluster_id: int) -> Head:
         """Return the end of a log, as of a time after this call began (protocol rule P8)."""
@@ -107,7 +107,7 @@ class LogStore(Protocol):
 
 
 class ObjectStore(Protocol):
-    """The objects of clusters."""
+    """Reads the objects of clusters."""
 
     async def read(self, cluster_id: int, after: ObjectKey | None, limit: int) -> ObjectPage:
         """Return up to `limit` objects of all kinds after the key `after`, ordered by their keys (protocol rule P13).
@@ -155,7 +155,7 @@ class HistoryStore(Protocol):
     async def objects(
         self, cluster_id: int, kind: str, keys: Sequence[PastKey]
     ) -> list[ObjectRow] | None:
-        """Return the first of these objects in their earlier state, or None if compacted."""
+        """Return the past objects of the first keys, at least one, or None if one is compacted."""
         ...
 
     async def changes(
@@ -217,7 +217,7 @@ class ClusterStore(Protocol):
 
 
 class LeaseStore(Protocol):
-    """The leases of clusters."""
+    """Stores the leases of clusters."""
 
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
@@ -253,7 +253,7 @@ class LeaseStore(Protocol):
 
 
 class WorkerStore(Protocol):
-    """The workers of all servers."""
+    """Stores which workers of all servers run."""
 
     async def register(self, servers: str, name: str, lease: str, seconds: float) -> dict[str, int]:
         """Register a worker as alive; return how many leases named `lease` each live worker holds."""
@@ -265,7 +265,7 @@ class WorkerStore(Protocol):
 
 
 class HeartbeatStore(Protocol):
-    """The times at which nodes last reported."""
+    """Stores when nodes last reported."""
 
     async def record(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
         """Record that nodes have reported now; names of unknown nodes are ignored."""
@@ -285,7 +285,7 @@ class HeartbeatStore(Protocol):
 
 
 class EventStore(Protocol):
-    """The events of clusters."""
+    """Stores the events of clusters."""
 
     async def add(self, cluster_id: int, events: Sequence[Event]) -> None:
         """Add events, or increment the count of equal ones; ignore clusters that do not exist."""
@@ -297,7 +297,7 @@ class EventStore(Protocol):
 
 
 class AuditStore(Protocol):
-    """The part of the audit store that the scheduler needs to bound it."""
+    """The part of the audit store that the scheduler needs to limit its size."""
 
     async def sweep(self, *, keep_seconds: float) -> int:
         """Delete some rows older than `keep_seconds`; return how many. Repeat until 0."""
@@ -305,7 +305,7 @@ class AuditStore(Protocol):
 
 
 class HousekeepingStore(Protocol):
-    """Bounds the logs and idempotency records of clusters."""
+    """Limits the size of the logs and idempotency records of clusters."""
 
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float
@@ -325,9 +325,10 @@ class RecoveryStore(Protocol):
     """Detects that a database was restored or a standby promoted."""
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
-        """Record the history to which the cluster's revisions belong; lift them and return True if some may be lost.
+        """Record the cluster's current history; lift its revisions if some may be lost (P3).
 
-        `known` is the last head that the caller has seen; if the log has it, nothing was lost (protocol rule P3).
+        `known` is the last head that the caller has seen; if the log has it, nothing was lost.
+        Returns whether the revisions were lifted.
         """
         ...
 

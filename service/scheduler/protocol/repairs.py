@@ -37,6 +37,8 @@ class RepairsAnswer(Answer, frozen=True, kw_only=True):
     """Namespace of the pod."""
     name: str
     """Name of the pod."""
+    kubernetes: str
+    """The Kubernetes version whose kube-scheduler was followed."""
     fits: bool
     """Whether the pod fits as everything is now; then there are no repairs."""
     message: str | None

@@ -24,7 +24,7 @@ _GROUPED_AT_ONCE = 30
 
 
 class CommittedObjects:
-    """Pods and nodes as in the log, grouped for filters."""
+    """The committed pods and nodes of a replica, grouped for filtered lists."""
 
     def __init__(self) -> None:
         self.wants_new_pods = False

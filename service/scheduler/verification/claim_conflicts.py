@@ -8,7 +8,7 @@ from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
 
 
 def torn_bindings(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the subject and the description of each problem.
+    """Yield the subject and a description of each contradiction.
 
     A volume controller may record a binding in two steps, starting with the volume, so a volume may
     name a claim that does not name the volume yet.

@@ -21,7 +21,7 @@ class LoadedObjects:
     """A replica built from a cluster's rows, with a list of the invalid rows."""
 
     def __init__(self, revision: int) -> None:
-        """Create an empty one; no object can have changed after `revision`, that of the head."""
+        """Create an empty replica; `revision` is the head's, and no object may be newer."""
         self._revision = revision
         self._templates = TemplateCache()
         self._replica = Replica(self._templates)

@@ -39,7 +39,7 @@ _UNATTENDED = """
 
 
 class NodeHeartbeats:
-    """The times at which nodes last reported; every call may raise StorageUnavailable."""
+    """Stores when nodes last reported; every call may raise StorageUnavailable."""
 
     def __init__(self, writer: ConnectionPool, reader: ConnectionPool) -> None:
         self._writer = writer
@@ -51,7 +51,7 @@ class NodeHeartbeats:
             async with self._writer.acquire() as connection:
                 row = await connection.fetchrow(_RENEW, cluster_id, names)
         if row is None or row["head_revision"] is None:
-            raise gone(cluster_id)
+            raise gone()
         return NodeReports(frozenset(row["known"]), row["reported_at"], row["head_revision"])
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:
@@ -71,7 +71,7 @@ class NodeHeartbeats:
         return NodeLeases(row["now"], row["any"], frozenset(row["silent"]))
 
     async def forget(self, cluster_id: int, names: Sequence[str]) -> None:
-        """Forget the heartbeats of deleted nodes."""
+        """Delete the heartbeats of deleted nodes."""
         with unavailable_on_failure():
             async with self._writer.acquire() as connection:
                 await connection.execute(_FORGET, cluster_id, names)

@@ -57,7 +57,7 @@ _TRANSFER = f"""
 
 
 class Leases:
-    """The leases of clusters; every call may raise StorageUnavailable."""
+    """Stores the leases of clusters; every call may raise StorageUnavailable."""
 
     def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections
@@ -65,17 +65,17 @@ class Leases:
     async def acquire(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or extend a lease; return None if another holds it or there is no such cluster."""
+        """Acquire or extend a lease; return None if another holds it or the cluster is gone."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease if lease is not None and lease.holder == holder else None
 
     async def claim(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return the current holder's, or None without a cluster."""
+        """Acquire or extend a lease, or return its current holder's; None without a cluster."""
         lease = await self._take(cluster_id, name, holder, seconds)
         return lease or await self._take(cluster_id, name, holder, seconds)
 
     async def _take(self, cluster_id: int, name: str, holder: str, seconds: float) -> Lease | None:
-        """Take or extend a lease, or return its current holder's.
+        """Acquire or extend a lease, or return its current holder's.
 
         Returns None if the cluster does not exist, or if the holder has just released the lease.
         """

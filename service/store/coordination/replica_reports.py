@@ -28,7 +28,7 @@ _FORGOTTEN = timedelta(minutes=1)
 
 
 class ReplicaReports:
-    """The reports of processes on their replicas; every call may raise StorageUnavailable."""
+    """Stores processes' reports on their replicas; every call may raise StorageUnavailable."""
 
     def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections

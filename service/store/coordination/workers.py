@@ -27,7 +27,7 @@ _WITHDRAW = "DELETE FROM worker WHERE servers = $1 AND name = $2"
 
 
 class Workers:
-    """The running workers of all servers; every call may raise StorageUnavailable."""
+    """Stores which workers of all servers run; every call may raise StorageUnavailable."""
 
     def __init__(self, connections: ConnectionPool) -> None:
         self._writer = connections

@@ -25,7 +25,7 @@ _UNAVAILABLE_CLASSES = (
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Return True if an error means that the database is unavailable, not a wrong statement.
+    """Return whether an error means that the database is unavailable, not a wrong statement.
 
     Half of the errors after a terminated backend are asyncpg's InternalClientError, which is
     neither a PostgresError nor an InterfaceError.
@@ -44,7 +44,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
-    """Return True for such an error wrapped (twice) by SQLAlchemy, which only migrations use."""
+    """Return whether SQLAlchemy, which only migrations use, wrapped such an error (twice)."""
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - it is loaded by now, or not needed
 
     if not isinstance(error, DBAPIError):

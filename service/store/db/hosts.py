@@ -15,7 +15,7 @@ _PORT = 5432
 
 
 class Host(NamedTuple):
-    """The place where a PostgreSQL listens: a name or an address, or the folder of its socket."""
+    """Where a PostgreSQL server listens: a name, an address, or the folder of its socket."""
 
     name: str
     port: int

@@ -33,7 +33,7 @@ class Outages:
         *,
         host: Callable[[], object | None] = lambda: None,
     ) -> None:
-        """`host` returns the host in use, or None until one of several has accepted writes."""
+        """Create a tracker; `host` returns the host that last accepted writes, or None."""
         self._monotonic = monotonic
         self._host = host
         self._signs: dict[Sign, str] = {}

@@ -15,7 +15,7 @@ POOL_WAIT_SECONDS = 20
 
 
 class PoolUse(NamedTuple):
-    """The connections of a pool."""
+    """How many connections of a pool are idle and borrowed, and its size."""
 
     idle: int
     borrowed: int

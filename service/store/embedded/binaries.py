@@ -39,7 +39,7 @@ class Binaries:
 
     @cached_property
     def has_lz4(self) -> bool:
-        """True if the server was built with LZ4."""
+        """Whether the server was built with LZ4."""
         command = [self.path("pg_config"), "--configure"]
         result = subprocess.run(command, capture_output=True, check=False, env=ENVIRONMENT)  # noqa: S603
         return b"--with-lz4" in result.stdout

@@ -78,7 +78,7 @@ def arguments(folder: DataFolder) -> list[str]:
 
 
 def _has_syncfs() -> bool:
-    """Return True if the kernel can sync a whole file system, and report a failure.
+    """Return whether the kernel can sync a whole file system and reports failures.
 
     A recovery first syncs all files of the database. For about 1,200 files one by one, that took
     1.5 to 5 s while other processes wrote to the disk; all at once it took 0.05 to 0.1 s. Kernels

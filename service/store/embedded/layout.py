@@ -218,7 +218,7 @@ def _fits(run: Path) -> bool:
 
 
 def _is_private(path: Path, account: OsAccount) -> bool:
-    """Return True if a folder below /tmp belongs to the account, which alone may enter it."""
+    """Return whether a folder below /tmp belongs to the account, which alone may enter it."""
     try:
         status = path.lstat()
     except FileNotFoundError:

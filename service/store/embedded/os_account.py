@@ -38,7 +38,7 @@ class OsAccount:
 
     @property
     def is_self(self) -> bool:
-        """True if this process runs as that account."""
+        """Whether this process runs as this account."""
         return self.uid == os.geteuid()
 
     def identity(self) -> Identity:
@@ -48,14 +48,14 @@ class OsAccount:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def reaches(self, path: Path) -> bool:
-        """Return True if the account may enter `path`, by the mode of each folder on the way.
+        """Return whether the account may enter `path`, by the mode of each folder on the way.
 
         Access lists are not consulted: at worst, PostgreSQL itself reports the problem.
         """
         return all(self.may_enter(folder.stat()) for folder in (path, *path.parents))
 
     def may_enter(self, status: os.stat_result) -> bool:
-        """Return True if a folder's mode lets the account enter."""
+        """Return whether a folder's mode lets the account enter."""
         if status.st_uid == self.uid:
             return bool(status.st_mode & 0o100)
         if status.st_gid == self.gid:

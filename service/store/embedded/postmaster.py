@@ -50,11 +50,11 @@ class Postmaster:
 
     @property
     def is_adopted(self) -> bool:
-        """True if another process started it."""
+        """Whether another process started the server."""
         return self._child is None
 
     def is_alive(self) -> bool:
-        """Return True if the server runs; reap it if it was a child and has ended."""
+        """Return whether the server runs; reap it if it was a child and has ended."""
         if self._child is not None:
             return self._child.poll() is None
         return processes.is_postmaster(self.pid, self._folder.pgdata)
@@ -114,7 +114,7 @@ def find(folder: DataFolder) -> Postmaster | None:
 
 
 def start(folder: DataFolder, account: OsAccount, binaries: Binaries) -> Postmaster:
-    """Start a server in the folder; the caller supervises it, and no server runs there.
+    """Start a server in the folder; the caller supervises it, and none may be running there.
 
     The server's processes hold server.lock as long as any of them lives, so that no second server
     can run next to processes of one that was killed.

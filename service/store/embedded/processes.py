@@ -12,7 +12,7 @@ _PROGRAM_NAMES = ("postgres", "postmaster")
 
 
 def is_postmaster(pid: int, pgdata: Path) -> bool:
-    """Return True if the process is the server of that database, not a child of the server."""
+    """Return whether a process is the server of the database in `pgdata`, not a child of it."""
     arguments = _command_line(pid)
     if not arguments or Path(arguments[0]).name not in _PROGRAM_NAMES:
         return False  # the children have titles such as `postgres: checkpointer`
@@ -22,7 +22,7 @@ def is_postmaster(pid: int, pgdata: Path) -> bool:
 
 
 def find_postmaster(pgdata: Path) -> int | None:
-    """Return the id of that database's server, or None if it cannot be found.
+    """Return the process id of the server of the database in `pgdata`, or None if none is found.
 
     A child that was forked a moment ago still looks like the server, but has the server as its
     parent.
@@ -32,7 +32,7 @@ def find_postmaster(pgdata: Path) -> int | None:
 
 
 def exists(pid: int) -> bool:
-    """Return True if any process has that id."""
+    """Return whether any process has this id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

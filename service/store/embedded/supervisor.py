@@ -107,7 +107,7 @@ class EmbeddedPostgres:
 
     @property
     def is_supervisor(self) -> bool:
-        """True if this process, not another, keeps the server running."""
+        """Whether this process, not another, keeps the server running."""
         return self._is_supervisor
 
     def start(self) -> str:
@@ -213,7 +213,7 @@ class EmbeddedPostgres:
             self._settled.set()
 
     def _keep_running(self) -> None:
-        """Follow until this process holds the lock, then supervise; never give up after success."""
+        """Wait as a follower until this process holds the lock, then keep the server running."""
         pause = _BACK_OFF_SECONDS_MIN
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not self._stopping.is_set():
@@ -229,7 +229,7 @@ class EmbeddedPostgres:
                 pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
-        """Return whether to retry: always once it was ready; before, failed starts for a minute."""
+        """Return whether to retry: always once the server was ready, else for a minute."""
         if isinstance(error, OSError):
             error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
         passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at

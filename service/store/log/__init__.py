@@ -1,1 +1,1 @@
-"""The log on PostgreSQL: extended, read page by page and in the past, compacted, and announced."""
+"""The log on PostgreSQL: commits, pages, earlier revisions, compaction, and notifications."""

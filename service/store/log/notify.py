@@ -45,7 +45,7 @@ class LogNotifications:
         *,
         on_silence: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_silence` is called if neither an open connection nor a new one gets an answer."""
+        """Create without connecting; `on_silence` is called if no connection gets an answer."""
         self._connect = connect
         self._on_silence = on_silence
         self._outages = outages or Outages()
@@ -116,7 +116,7 @@ class LogNotifications:
                 connection.terminate()
 
     async def _answers(self, connection: Connection) -> bool:
-        """Return True if the server answers on a connection that has been silent.
+        """Return whether the server answers on a connection that has been silent.
 
         The kernel notices that a machine has vanished, but not that a proxy or a server hangs with
         its connections open.

@@ -77,14 +77,14 @@ def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
 
 
 def _leads_from(commits: Sequence[CommitInfo], after: int, tip: UUID, head: Head) -> bool:
-    """Return True if a chain begins at the reader's position."""
+    """Return whether a chain begins at the reader's position."""
     if not commits:
         return (after, tip) == (head.revision, head.tip)
     return commits[0].first == after + 1
 
 
 def _is_whole(extract: LogRows, commits: Sequence[CommitInfo], limit: int, bytes_max: int) -> bool:
-    """Return True if a chain ends at the head, or where a limit ends the page."""
+    """Return whether a chain ends at the head, or where a limit ends the page."""
     if not commits:
         return True
     end = commits[-1]

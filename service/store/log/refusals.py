@@ -48,7 +48,7 @@ def _constraint(error: asyncpg.PostgresError) -> str:
 
 
 def is_mistake(error: Exception) -> bool:
-    """Return True if the commit itself is invalid, so it was not made and never can be."""
+    """Return whether the commit itself is invalid, so it was not made and never can be."""
     if not isinstance(error, asyncpg.PostgresError) or refusal_of(error) is not None:
         return False
     return (error.sqlstate or "").startswith(_MISTAKES)

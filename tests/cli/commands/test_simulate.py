@@ -47,3 +47,21 @@ def test_a_whole_request_is_sent_as_it_is(moorage, stub, pod_file):
 @pytest.mark.parametrize("kind", ["Deployment", None])
 def test_what_a_simulation_does_not_know_is_wrong_usage(moorage, pod_file, kind):
     assert moorage("simulate", "-f", pod_file({"kind": kind})).code == 2
+
+
+def test_another_version_is_compared(moorage, stub, pod_file):
+    difference = {
+        "namespace": "default",
+        "name": "p",
+        "nodeName": None,
+        "before": "n",
+        "after": "m",
+        "plugin": "ImageLocality",
+        "points": 3,
+    }
+    stub.on("POST", "/v1/simulations", {"results": [PLACED | {"difference": difference}]})
+
+    ended = moorage("simulate", "-f", pod_file(NODE, WAITING), "--compare-to", "1.35")
+
+    assert stub.sent()["compareTo"] == "1.35"
+    assert "ImageLocality (+3 points)" in ended.out

@@ -35,7 +35,9 @@ class Clusters:
         if ask.reserving is not None:
             self.reserved_in.append(ask.cluster)
         results = [self._result(ask, each) for each in ask.indices]
-        return PlacementAnswer(revision=1, committed=False, attempts=1, results=results, group=None)
+        return PlacementAnswer(
+            revision=1, committed=False, attempts=1, results=results, kubernetes="1.37", group=None
+        )
 
     async def advance(self, cluster: str, step: AdvanceGroup) -> GroupAnswer:
         self.steps.append((cluster, step.step))

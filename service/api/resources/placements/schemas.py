@@ -13,6 +13,7 @@ from service.api.resources.objects.types import (
     PodTemplate,
 )
 from service.model.cluster.cluster_config import ClusterConfig, PreemptionScope
+from service.model.cluster.versions.known import VersionName
 from service.model.core.primitives import Strict, Value
 from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption, Strategy
 
@@ -196,3 +197,6 @@ class SimulationRequest(Strict, frozen=True, kw_only=True):
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node would have to leave, as in Kubernetes. Domains: also pods on other
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
+    compare_to: VersionName | None = None
+    """Another Kubernetes version: each result says which node its kube-scheduler chooses (`difference`), if
+    another one. Each version places all pods in turn, so that later pods see its own choices."""

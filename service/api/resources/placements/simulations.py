@@ -20,8 +20,10 @@ from service.api.resources.placements import schemas as placement_types
 from service.api.resources.placements.parsing import parse_pods, refuse_repeated
 from service.api.resources.services import Services
 from service.model.cluster.cluster_config import ClusterConfig, parse_config
+from service.model.cluster.config_rules import version_name
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.strict_json import decode_strict
+from service.model.core.validators import Problems
 from service.model.json.streaming import Member, whole
 from service.model.nodes.namespaces import parse_namespace
 from service.model.pods.template_cache import TemplateCache
@@ -41,7 +43,7 @@ P = TypeVar("P")
 _KNOWN = tuple(
     field.encode_name for field in msgspec.structs.fields(placement_types.SimulationRequest)
 )
-_WORDS = ("policy", "preemption", "preemptionScope")
+_WORDS = ("policy", "preemption", "preemptionScope", "compareTo")
 _LISTS = ("namespaces", "nodes", "objects", "pods", "place")
 
 _SIMULATE = Operation(
@@ -133,6 +135,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
         all_or_nothing=options.policy == "AllOrNothing",
         preemption=options.preemption,
         preemption_scope=options.preemption_scope,
+        compare_to=options.compare_to,
     )
 
 
@@ -165,6 +168,10 @@ async def _config(raw: Member | None) -> ClusterConfig:
 async def _options(members: Mapping[str, Member]) -> placement_types.SimulationRequest:
     """Parse the options of the request, without its objects."""
     given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
+    if "compareTo" in given:
+        problems = Problems()
+        version_name(given["compareTo"], "compareTo", problems)
+        problems.raise_any()
     return converted(given, placement_types.SimulationRequest)
 
 

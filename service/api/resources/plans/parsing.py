@@ -21,6 +21,8 @@ from service.model.core.validators import (
     Rule,
     anything,
     at,
+    entries_of,
+    items_of,
     list_of,
     map_of,
     nullable,
@@ -42,6 +44,7 @@ from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.plans import (
     CHANGES,
     AddNodes,
+    Compare,
     CordonNodes,
     Domains,
     Drain,
@@ -108,6 +111,7 @@ _GOALS: Mapping[str, GoalFields] = {
     "Replace": GOALS["Replace"],
     "Rebalance": GOALS["Rebalance"],
     "Fit": GoalFields(optional=("pod", "podRef", "changesMax", "limit")),
+    "Compare": GoalFields(optional=("namespace", "selector")),
 }
 """Maps each type of goal to its fields; alternatives of Place and Fit are checked separately."""
 
@@ -130,7 +134,9 @@ async def parse_plan(
         MalformedJSON: the body is not JSON that Moorage accepts.
         InvalidManifest: the request or its manifests are invalid; the error lists everything wrong.
     """
-    fields = _checked(raw, declared(plan_types.PlanRequest, _rules(limits)))
+    fields = _checked(
+        raw, declared(plan_types.PlanRequest, _rules(limits), also=(_compares_settings,))
+    )
     return await _plan(fields, templates, items_max)
 
 
@@ -258,6 +264,19 @@ def _not_taken(name: str, type_: str) -> str:
     if type_ != "Place" or not others:
         return f"is not a field of {type_}"
     return f"must be given with {' or '.join(others)} only"
+
+
+def _compares_settings(plan: Record, path: str, problems: Problems) -> None:
+    if entries_of(plan.get("goal")).get("type") != "Compare":
+        return
+    changes = items_of(plan.get("changes"))
+    if not changes:
+        problems.add(at(path, "changes"), "is required by Compare")
+    for index, change in enumerate(changes):
+        if entries_of(change).get("op") != "SetConfig":
+            problems.add(
+                at(path, f"changes[{index}].op"), "must be SetConfig with the goal Compare"
+            )
 
 
 def _any_selecting(nodes: Record, path: str, problems: Problems) -> None:
@@ -396,28 +415,24 @@ _READ: Mapping[type[PlanChange], Callable[[Json, TemplateCache], PlanChange]] = 
 async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> Goal:
     if sent is None:
         return Place()
-    if sent["type"] == "Drain":
-        return Drain(nodes=_selection(sent["nodes"]))
-    if sent["type"] == "Remove":
-        return Remove(pods=_selection(sent), count=sent["count"])
-    if sent["type"] == "Rebalance":
-        return Rebalance(
-            pods=_selection(sent),
-            objectives=tuple(sent.get("objectives") or OBJECTIVES_WANTED),
-            moves_max=sent.get("movesMax"),
-            resource=sent.get("resource"),
-            block=block_amount(sent.get("resource"), sent.get("block")),
-        )
-    if sent["type"] == "Replace":
-        return _replace(sent, templates)
-    if sent["type"] == "Fit":
-        return _fit(sent, templates)
+    if sent["type"] != "Place":
+        return _GOAL_PARSERS[sent["type"]](sent, templates)
     if sent.get("displaced"):
         return Place(displaced=True)
     try:
         return await _named_pods(sent, templates, items_max)
     except InvalidManifest as error:
         raise error.under("goal") from None
+
+
+def _rebalance(sent: Json, _: TemplateCache) -> Rebalance:
+    return Rebalance(
+        pods=_selection(sent),
+        objectives=tuple(sent.get("objectives") or OBJECTIVES_WANTED),
+        moves_max=sent.get("movesMax"),
+        resource=sent.get("resource"),
+        block=block_amount(sent.get("resource"), sent.get("block")),
+    )
 
 
 def _fit(sent: Json, templates: TemplateCache) -> Fit:
@@ -455,6 +470,17 @@ def _replace(sent: Json, templates: TemplateCache) -> Replace:
         max_surge=sent.get("maxSurge"),
         max_unavailable=sent.get("maxUnavailable"),
     )
+
+
+_GOAL_PARSERS: Mapping[str, Callable[[Json, TemplateCache], Goal]] = {
+    "Drain": lambda sent, _: Drain(nodes=_selection(sent["nodes"])),
+    "Remove": lambda sent, _: Remove(pods=_selection(sent), count=sent["count"]),
+    "Replace": _replace,
+    "Rebalance": _rebalance,
+    "Fit": _fit,
+    "Compare": lambda sent, _: Compare(pods=_selection(sent)),
+}
+"""Maps each type of goal but Place to the function that reads its fields."""
 
 
 async def _named_pods(sent: Json, templates: TemplateCache, items_max: int) -> Place:

@@ -69,14 +69,16 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
     both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Rebalance takes, if wanted,
     `namespace`, `selector`, `objectives` and `movesMax`, and `resource` and if wanted `block` with
-    Fragmentation; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`.
+    Fragmentation; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`; Compare takes, if
+    wanted, `namespace` and `selector`, and the plan's changes are one or more SetConfig.
     """
 
-    type: Literal["Place", "Drain", "Remove", "Replace", "Rebalance", "Fit"]
+    type: Literal["Place", "Drain", "Remove", "Replace", "Rebalance", "Fit", "Compare"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
     the pods without which the others are left best. Replace: have pods of a template in place of selected
     ones, in waves. Rebalance: move placed pods, in waves, so that the objectives become less. Fit: find
-    a node for one pod, or else the least changes after which it fits."""
+    a node for one pod, or else the least changes after which it fits. Compare: find the placed pods that
+    would get another node by the changed settings, such as another Kubernetes version."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -90,9 +92,9 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     nodes: PlanNodes | None = None
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
-    """Remove, Replace, Rebalance: the namespace of the pods."""
+    """Remove, Replace, Rebalance, Compare: the namespace of the pods."""
     selector: primitives.LabelSelector | None = None
-    """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or have ended do
+    """Remove, Replace, Rebalance, Compare: a selector of the pods' labels. Pods that are leaving or have ended do
     not count. New pods of a Replace may have the labels, too."""
     owner: PodOwner | None = None
     """Replace: who manages the pods that are replaced."""

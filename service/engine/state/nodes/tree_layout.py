@@ -14,7 +14,7 @@ LEAF = 4
 
 
 class Layout:
-    """The tree and leaf of each node.
+    """Assigns each node to a tree and to a leaf of it.
 
     A key has one tree per domain; without a key there is one tree for all nodes.
     """
@@ -43,5 +43,5 @@ class Layout:
 
     @property
     def branches(self) -> int:
-        """The size of one tree's block of indices: 0 is unused, then branches, then leaves."""
+        """How many indices one tree takes: one unused, then its branches, then its leaves."""
         return 2 * self.leaves

@@ -32,7 +32,7 @@ class Requirement(NamedTuple):
 
 
 Selector = frozenset[Requirement]
-"""A set of requirements that must all hold. An empty set matches everything; None in place of a
+"""A set of requirements that must all hold. An empty set matches everything; None instead of a
 selector matches nothing."""
 
 EVERYTHING: Selector = frozenset()

@@ -32,7 +32,7 @@ def sibling_key_of(pod: Pod) -> str | None:
 
 
 def are_siblings(one: Pod, other: Pod) -> bool:
-    """Return whether two pods are siblings."""
+    """Return whether two pods are siblings, as the module's docstring defines."""
     sibling_key = sibling_key_of(one)
     return (
         sibling_key is not None

@@ -42,7 +42,7 @@ def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
 
 
 def has_ephemeral(volumes: tuple[Volume, ...]) -> bool:
-    """Return whether any claim is named after the pod."""
+    """Return whether any volume is ephemeral, so that its claim is named after the pod."""
     for volume in volumes:  # noqa: SIM110 - any() with a generator takes several times as long
         if volume.ephemeral is not None:
             return True

@@ -1,6 +1,6 @@
 """Which parts of a pod a caller may write: facts are reserved for observers.
 
-A pod's node, its having run, and its actual resources are observed facts, and an observed fact
+A pod's node, whether it has run, and its actual resources are observed facts, and an observed fact
 cannot be refused. A nominated node takes room from all other pods, so only the scheduler, or a
 caller that reports its decisions, may set it. Therefore only callers with the right `observe` can
 state a fact, or change or delete a pod that is on a node. Pods written by other callers wait for a

@@ -59,7 +59,7 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def check_reserved_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes to a pod with a reserved node that its binding would ignore.
+    """Refuse changes to a pod with a reserved node if its binding would not take them into account.
 
     The binding of a reserved pod binds no volumes and does not check required nodes again.
 

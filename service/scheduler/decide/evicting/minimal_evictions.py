@@ -31,7 +31,7 @@ class Cause(NamedTuple):
 
 
 class MinimalEvictions:
-    """All conflicts of a sweep. Pods already being evicted count as gone."""
+    """Finds the fewest evictions for all conflicts of a sweep; pods being evicted count as gone."""
 
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:
         self._config = config
@@ -156,7 +156,7 @@ class MinimalEvictions:
         return None
 
     def _first_left(self, keys: Collection[ObjectName], key: ObjectName) -> ObjectName:
-        """Return the first remaining pod other than the victim; it is the same for all victims."""
+        """Return the first of these pods that is not the victim itself, cached for all victims."""
         first = self._first.get(id(keys))
         if first is None:
             first = self._first[id(keys)] = min(other for other in keys if other != key)

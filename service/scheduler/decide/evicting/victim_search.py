@@ -166,7 +166,7 @@ def _come_back(key: ObjectName, by_pod: ConflictsByPod) -> None:
 
 
 def _may_come_back(key: ObjectName, by_pod: ConflictsByPod) -> bool:
-    """Return a pod to its conflicts if that breaks no rule; return whether it came back."""
+    """Keep a pod after all if that breaks no rule; return whether it stays."""
     _come_back(key, by_pod)
     if not any(conflict.is_broken_with(key) for conflict in by_pod[key]):
         return True

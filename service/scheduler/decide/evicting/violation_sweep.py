@@ -66,7 +66,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
 
 
 class Sweep:
-    """One check of all rules for pods to evict, on one state and at one time."""
+    """One check of all rules for pods to evict, based on a single state and time."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
 
 
 class _Sweep:
-    """A sweep over all nodes, on one state and at one time."""
+    """One sweep over all nodes, based on a single state and time."""
 
     def __init__(self, context: DecisionContext, intent: SweepNodes) -> None:
         self._context = context
@@ -76,7 +76,7 @@ class _Sweep:
         self.all_down = False
 
     def run(self) -> Steps[None]:
-        """Do everything that is due now."""
+        """Update taints, evict pods, and end the pods of deleted nodes, as far as each is due."""
         yield from self._keep_readiness()
         for node in self._tainted():
             self._keep_times(node)

@@ -204,7 +204,7 @@ class GroupAttempt:
         return replace(result, uid=None if self._intent.dry_run else uid)
 
     def _group_message(self, candidate: Candidate) -> str:
-        """Return why a group member gets no node, naming foreign failed pods by reference."""
+        """Return why a member gets no node, naming pods of other namespaces only by reference."""
         assert self._failure is not None
         failed = self._failure.failed[0]
         if failed.namespace == candidate.key[0]:
@@ -221,11 +221,12 @@ class GroupAttempt:
             )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
-        """Return the answer with these results."""
+        """Return the answer to the request: the results, and why the group failed, if it did."""
         return PlacementAnswer(
             revision=self._context.replica.revision,
             committed=False,
             attempts=self._context.attempts,
+            kubernetes=self._context.replica.config.kubernetes,
             results=results,
             group=self._failure,
         )

@@ -82,7 +82,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 def _compared(
     context: DecisionContext, candidates: Sequence[Candidate]
 ) -> Steps[list[ClusterComparison]]:
-    """Compare the cluster for each pod, before any of them is placed."""
+    """Return how this cluster compares with others for each pod, before any pod is placed."""
     replica, compared, step = context.replica, list[ClusterComparison](), StepSize()
     for candidate in candidates:
         comparison = compare_cluster(replica.cluster, candidate.pod)
@@ -150,6 +150,7 @@ def place_one_by_one(
         revision=context.replica.revision,
         committed=False,
         attempts=context.attempts,
+        kubernetes=context.replica.config.kubernetes,
         results=list(map(results.__getitem__, keys)),
     )
 

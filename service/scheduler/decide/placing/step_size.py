@@ -1,4 +1,4 @@
-"""Divides work on many pods into steps by count instead of time."""
+"""Divides work on many pods into steps by the number of pods, not by time."""
 
 import msgspec
 

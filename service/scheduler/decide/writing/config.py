@@ -22,12 +22,18 @@ from service.scheduler.replica.stored_kinds import ConfigManifest
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration, or keep it if none is given.
 
+    A configuration without a Kubernetes version keeps the cluster's, so that a client that sets its
+    configuration at every start does not change what the cluster decides.
+
     Raises:
         InvalidManifest: a setting is unknown or has a wrong value, or an extender's host is not
             allowed; the paths begin below `config`.
         PreconditionFailed: a precondition on the configuration's version does not hold.
     """
-    return _set(context, intent, context.replica.config if intent.config is None else intent.config)
+    present = context.replica.config
+    if intent.config is None:
+        return _set(context, intent, present)
+    return _set(context, intent, {"kubernetes": present.kubernetes, **intent.config})
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.placing.pod_placement import Candidate
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import DrainUnit, pods_on, units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import Explainer, GoalPod, unplaced_goal_pod
@@ -87,8 +86,8 @@ class DrainPlan:
             return result
         replica = self._fork.replica
         start = replica.mark()
-        replica.put(without_node(goal_pod.candidate.manifest))
-        result = explaining.of(without_node(goal_pod.candidate.manifest).pod, result)
+        replica.put(goal_pod.candidate.manifest.without_node())
+        result = explaining.of(goal_pod.candidate.manifest.without_node().pod, result)
         replica.undo(start)
         return result
 

@@ -2,8 +2,8 @@
 
 The search for moves runs in parallel with placements, so its state may be outdated when moves are
 made. Each wave is therefore tried again: its pods must be unmoved, their new nodes must have room
-beside all leaving pods, budgets must allow the moves, no rule may break, and the objectives must
-improve. Waves that fail are dropped, and the next search plans again.
+in addition to all leaving pods, budgets must allow the moves, no rule may break, and the objectives
+must improve. Waves that fail are dropped, and the next search plans again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,6 @@ from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.plans.bounds import is_protected
 from service.scheduler.plans.broken_rules import BrokenRules
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.rebalance.objectives import objective_totals
@@ -54,7 +53,7 @@ class Moves(NamedTuple):
 
 
 def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanStep]) -> Steps[Moves]:
-    """Return the steps of a search that can be taken now, at most as many as requested.
+    """Return the steps found by a search that can be taken now, at most as many as requested.
 
     No step is returned if all together no longer improve the objectives. A wave that makes room for
     others may be taken before the others are possible.
@@ -124,7 +123,7 @@ def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
 def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[bool]:
     """Move pods together to the nodes of their steps; return whether all got their nodes."""
     cluster = fork.replica.cluster
-    unbound_pods = [without_node(pod) for pod in pods]
+    unbound_pods = [pod.without_node() for pod in pods]
     for pod in unbound_pods:
         fork.replica.put(pod)
     for pod, step in zip(unbound_pods, wave, strict=True):
@@ -174,7 +173,7 @@ class _Judge:
         self.blocked: list[tuple[PodManifest, Blocked]] = []
 
     def begin(self, waves: Iterable[Sequence[PlanStep]]) -> Steps[None]:
-        """Put moving pods on both their nodes, and record which rules are broken then.
+        """Place moving pods on both their nodes, and record which rules are broken in that state.
 
         Budgets are recorded first, before leaving pods have replacements.
         """
@@ -207,7 +206,7 @@ class _Judge:
     def _moved(
         self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]
     ) -> Steps[Blocked | None]:
-        """Move pods to a wave's nodes, or return why not, leaving the restoration to the caller."""
+        """Move pods to a wave's nodes, or return what blocks them; the caller restores the fork."""
         if any(is_protected(pod.pod, self._protect) for pod in pods):
             return PROTECTED
         budget = self._allowances.blocking([pod.pod for pod in pods])

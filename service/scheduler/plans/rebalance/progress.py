@@ -30,7 +30,7 @@ from service.scheduler.replica.stored_kinds import MoveReservation
 
 
 class RebalanceStep(NamedTuple):
-    """The result of one look at a plan."""
+    """The result of one check of a rebalancing plan."""
 
     status: PlanProgress
     evicted: int = 0
@@ -44,12 +44,12 @@ class RebalanceStep(NamedTuple):
 
 
 class RebalanceProgress:
-    """One look at a plan, on one state and at one time."""
+    """One check of a rebalancing plan, based on a single state and time of the cluster."""
 
     def __init__(
         self, context: DecisionContext, plan: DeclaredManifest, now: datetime, *, most: int
     ) -> None:
-        """Create a look that evicts at most `most` pods."""
+        """Create a check that evicts at most `most` pods."""
         self._context = context
         self._replica = context.replica
         self._plan = plan

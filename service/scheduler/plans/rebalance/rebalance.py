@@ -21,7 +21,6 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.pod_placement import Candidate, place_pod
 from service.scheduler.plans.bounds import is_protected
-from service.scheduler.plans.changes import without_node
 from service.scheduler.plans.drained_pods import units_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.rebalance.objectives import measures_of
@@ -150,7 +149,7 @@ def _order(places: Places, history: Sequence[Places]) -> list[ObjectName]:
 
 
 class _Part(NamedTuple):
-    """Pods that move to their new nodes, in an order that may be possible."""
+    """Pods to move to their new nodes, in the order to try."""
 
     places: Places
     order: list[ObjectName]
@@ -159,7 +158,7 @@ class _Part(NamedTuple):
 
 
 class _Waves:
-    """Moves pods to their new nodes, wave by wave, and returns to the best state."""
+    """Moves pods to their new nodes in waves, and keeps the best state reached on the way."""
 
     def __init__(self, fork: Fork, moving: MoveEvaluator, labels: Sequence[Objective]) -> None:
         self._fork = fork
@@ -172,7 +171,7 @@ class _Waves:
         self.changes: Costs = moving.none
 
     def carry_out(self, part: _Part) -> Steps[None]:
-        """Move pods to their nodes as far as possible, then return to the best state."""
+        """Move as many pods as possible to their nodes, then go back to the best state."""
         places, remaining = part.places, part.order
         best = (self.changes, len(self._waves), len(self.steps), self._fork.try_out())
         if part.at_once and (yield from self._move(places, remaining)):
@@ -193,7 +192,7 @@ class _Waves:
             yield from self._fork.take_back(moment)
 
     def take_back(self) -> Steps[None]:
-        """Return all pods to their old nodes, but keep the list of moves."""
+        """Move all pods back to their old nodes, but keep the list of moves."""
         yield from self._fork.take_back(self._start)
         self._moving.invalidate()
 
@@ -249,7 +248,7 @@ class _Waves:
     ) -> bool:
         """Remove pods from their nodes, and place them on their new ones."""
         context = self._fork.context
-        unbound_pods = [without_node(manifest) for manifest in manifests]
+        unbound_pods = [manifest.without_node() for manifest in manifests]
         for manifest in unbound_pods:
             context.replica.put(manifest)
         waiting = dict(zip(keys, unbound_pods, strict=True))
@@ -263,7 +262,7 @@ class _Waves:
         return not waiting
 
     def _gets(self, key: ObjectName, manifest: PodManifest, slot: int) -> bool:
-        """Place a pod on a node, or leave it unplaced if the node does not take it."""
+        """Place a pod on a node if it fits there, and return whether it does."""
         context = self._fork.context
         node = context.replica.cluster.nodes.nodes[slot]
         assert node is not None

@@ -118,12 +118,12 @@ class Guess:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The sort key of guesses, the best first."""
+        """The sort key of this guess; better guesses have smaller keys."""
         kinds = [_ORDER.index(remedy.key[0]) for remedy in self.remedies]
         return self.size, len(self.victims), kinds, [remedy.key for remedy in self.remedies]
 
     def subsets(self) -> Iterator["Guess"]:
-        """Yield the guesses that lack some of the changes or one of the evictions."""
+        """Yield each guess that leaves out some of the changes or one of the evictions."""
         for size in range(len(self.remedies)):
             for subset in combinations(self.remedies, size):
                 yield Guess(subset, self.victims)
@@ -147,7 +147,7 @@ class Look(NamedTuple):
 
 
 class RepairBounds(NamedTuple):
-    """The limits on repairs."""
+    """The limits on the changes of a repair, on its evictions, and on the number of repairs."""
 
     changes_max: int
     repairs_max: int
@@ -164,7 +164,7 @@ class RepairBounds(NamedTuple):
 
 
 class RepairResult(NamedTuple):
-    """The result of a search."""
+    """Whether a pod fits, and if not, the repairs found."""
 
     fits: bool
     message: str | None
@@ -192,6 +192,7 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
         revision=context.replica.revision,
         namespace=manifest.namespace,
         name=manifest.name,
+        kubernetes=context.replica.config.kubernetes,
         fits=result.fits,
         message=result.message,
         repairs=result.repairs,
@@ -288,7 +289,7 @@ class _Search:
         return look
 
     def _guesses_by(self, look: Look) -> Steps[list[Guess]]:
-        """Return the new guesses for some obstacles."""
+        """Return guesses that remove these obstacles and were not made before."""
         guesses = self._guesses(look)
         yield
         if self._bounds.victims_max > 0:
@@ -422,7 +423,7 @@ class _Search:
             return promising_nodes(self._cluster, pod, victims_max, most)
 
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
-        """Return the pods to evict for a node to take the pod; none if impossible."""
+        """Return the pods to evict so that a node takes the pod; none if that is impossible."""
         bounds = self._bounds
         stays = None if bounds.plan.protect in (None, ProtectedPods()) else self._stays
         removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
@@ -486,7 +487,7 @@ class _Search:
         return known
 
     def _proved(self, guess: Guess) -> Steps[Repair | None]:
-        """Return a guess as a repair if the pod fits with it, but not with less."""
+        """Return a guess as a repair if the pod fits, and would not with any change left out."""
         placed = self.tried(guess, with_reasons=False)
         yield
         if not isinstance(placed, Placement):

@@ -94,7 +94,7 @@ class ReplacePlan:
             raise field_error("template.metadata.name", message, self._goal.template.name)
 
     def _taken(self, rollout: Rollout, wave: int) -> Steps[Rollout]:
-        """Take one wave, and return the pods after it, with the evicted ones as leaving."""
+        """Take one wave, and return the rollout after it, with the evicted pods as leaving."""
         protect = self._intent.bounds.protect
         selection = OldPodSelection(self._fork, self._goal, self._readiness, protect)
         leaving, self._blocked = yield from selection.choose(rollout, self._evictions_left)

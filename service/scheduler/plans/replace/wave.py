@@ -39,7 +39,7 @@ Waiting = tuple[PodManifest, Blocked]
 
 
 class Wave(NamedTuple):
-    """The result of a look at a rollout."""
+    """The pods of a rollout, and what its next wave changed."""
 
     rollout: Rollout
     """The pods before the wave."""
@@ -51,7 +51,7 @@ class Wave(NamedTuple):
 
 
 def observe_only(context: DecisionContext, goal: Replace) -> Steps[Wave]:
-    """Look at a rollout without changing anything."""
+    """Return the pods of a rollout without changing anything."""
     return Wave((yield from observe(context, goal)))
 
 
@@ -100,7 +100,7 @@ def take_wave(
 
 
 def progress_after(wave: Wave, status: PlanProgress, at: str, *, resumed: bool) -> PlanProgress:
-    """Return the progress of a plan after a look at its rollout at the time `at`."""
+    """Return the updated progress of a plan, given its rollout at the time `at`."""
     rollout = wave.rollout
     now = replace(
         status,
@@ -124,6 +124,6 @@ def is_done(status: PlanProgress, goal: Replace) -> bool:
 
 
 def deadline_of(status: PlanProgress, goal: KeptGoal) -> datetime:
-    """Return when the plan will have gone too long without progress."""
+    """Return the time by which the plan has to make progress."""
     seconds = goal.progress_deadline_seconds or DEADLINE_SECONDS
     return parse_time(status.progressed_at) + timedelta(seconds=seconds)

@@ -18,7 +18,7 @@ from service.scheduler.replica.pod_groups import group_of
 
 
 class NewPodsOfWave(NamedTuple):
-    """A wave's new pods, as they are sent, and the first one held back by limits."""
+    """The new pods to create in a wave, and the first one that a limit keeps out."""
 
     pods: Sequence[PodManifest]
     held: Sequence[tuple[PodManifest, Blocked]] = ()

@@ -28,7 +28,7 @@ class Charges:
         self._costs = None
 
     def charge(self, pod: Pod) -> PodCharge:
-        """Return a pod's cost by its manifest alone, and the fields that scopes read."""
+        """Return what a pod's manifest alone charges, and the properties that scopes read."""
         if pod.resize is not None:
             return pod_charge(pod.spec, pod.resize)
         # Specs are found by id; while a spec is cached here, no other object gets its id.

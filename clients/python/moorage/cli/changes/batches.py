@@ -1,4 +1,4 @@
-"""Batches of long work, with a progress bar."""
+"""Splits long work into batches, with a progress bar."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar

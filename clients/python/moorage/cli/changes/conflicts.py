@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def until_current(attempt: Callable[[], T], *, attempts_max: int) -> T:
-    """Call `attempt`, which reads and writes, until nobody changes what it read in between.
+    """Retry `attempt`, which reads and then writes, until no other client's change interferes.
 
     Raises:
         Refused: the server refused, or other clients were faster each time.

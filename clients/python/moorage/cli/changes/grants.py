@@ -1,4 +1,4 @@
-"""Reads grants of principals and groups, and changes them safely beside other clients."""
+"""Reads grants of principals and groups, and changes them safely with concurrent clients."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""`moorage annotate`: annotations of stored objects."""
+"""`moorage annotate`: set or remove annotations of stored objects."""
 
 from moorage.cli.changes.fields import (
     Namespace,

@@ -1,4 +1,4 @@
-"""`moorage audit export` and `moorage audit verify`: export and check the audit."""
+"""`moorage audit export` and `moorage audit verify`: export and check the audit log."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -26,7 +26,7 @@ OnlyCluster = Annotated[
 
 
 class AuditBroken(CliError):  # noqa: N818 - a verdict, not a fault
-    """A row of the audit was altered, or rows are missing."""
+    """A row of the audit log was altered, or rows are missing."""
 
     exit_code = ExitCode.REFUSED
 

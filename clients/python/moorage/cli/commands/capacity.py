@@ -1,4 +1,4 @@
-"""`moorage capacity`: how many more pods of a kind fit."""
+"""`moorage capacity`: count how many more pods of a template fit."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`moorage context`: named servers, clusters, and namespaces."""
+"""`moorage context`: manage named servers, clusters, and namespaces."""
 
 import sys
 from pathlib import Path

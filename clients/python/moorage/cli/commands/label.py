@@ -1,4 +1,4 @@
-"""`moorage label`: labels of stored objects."""
+"""`moorage label`: set or remove labels of stored objects."""
 
 from moorage.cli.changes.fields import (
     Namespace,

@@ -6,6 +6,7 @@ import typer
 
 from moorage.cli.exceptions import ExitCode, WrongUsage
 from moorage.cli.input.sources import read_document, read_objects
+from moorage.cli.render.differences import print_differences
 from moorage.cli.render.explanations import (
     PLACED,
     count_outcomes,
@@ -14,7 +15,21 @@ from moorage.cli.render.explanations import (
 )
 from moorage.cli.session.options import Session, connected
 
-REQUEST_FIELDS = frozenset({"config", "namespaces", "nodes", "pods", "pod", "place", "policy"})
+REQUEST_FIELDS = frozenset(
+    {
+        "config",
+        "namespaces",
+        "nodes",
+        "objects",
+        "pods",
+        "pod",
+        "place",
+        "policy",
+        "preemption",
+        "preemptionScope",
+        "compareTo",
+    }
+)
 
 
 @connected
@@ -36,16 +51,26 @@ def simulate(
     all_or_nothing: Annotated[
         bool, typer.Option("--all-or-nothing", help="Place all pods, or none.")
     ] = False,
+    compare_to: Annotated[
+        str | None,
+        typer.Option(
+            "--compare-to", help="Also say what another Kubernetes version would choose, as 1.35."
+        ),
+    ] = None,
 ) -> None:
     """Place pods on a cluster given in files, with full explanations; nothing is stored."""
     request = _whole_request(file) or _request_of_manifests(read_objects(file), place)
     if all_or_nothing:
         request["policy"] = "AllOrNothing"
+    if compare_to:
+        request["compareTo"] = compare_to
     answer = session.client.post("/v1/simulations", request)
     results = answer["results"]
     if session.output.for_people:
         print_results(session.output, results)
         session.output.line()
+        changes = [result["difference"] for result in results if "difference" in result]
+        print_differences(session.output, changes)
         session.output.prose(describe_outcomes(count_outcomes(results)))
     else:
         session.output.document(answer)

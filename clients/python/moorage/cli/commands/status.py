@@ -1,4 +1,4 @@
-"""`moorage status`: whether the server is ready."""
+"""`moorage status`: show whether the server is ready."""
 
 from moorage.cli.session.options import Session, connected
 

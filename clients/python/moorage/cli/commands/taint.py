@@ -1,4 +1,4 @@
-"""`moorage taint`: taints of nodes."""
+"""`moorage taint`: set or remove taints of nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any

@@ -58,7 +58,7 @@ def wait(
 
 
 def _named(session: Session, targets: Sequence[Target], selector: str | None) -> Iterable[Target]:
-    """Expand lists into the current objects."""
+    """Yield the targets, with each list replaced by its current objects."""
     for target in targets:
         if target.name is not None:
             yield target

@@ -74,7 +74,7 @@ class Waiter:
         return outcome is not None
 
     def _follow(self, targets: Sequence[Target], revision: str, deadline: float) -> list[Target]:
-        """Follow the changes since a revision for a while; return the targets that have not met it."""
+        """Follow the changes since a revision for a while; return the targets still to be met."""
         client = self._session.client
         remaining = {
             (target.resource.kind, target.namespace, target.name): target for target in targets

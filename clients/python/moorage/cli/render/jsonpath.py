@@ -1,10 +1,10 @@
 r"""kubectl's JSONPath templates (`-o jsonpath=…`), and paths to single fields of objects.
 
 A template is text with paths in braces: `{.metadata.name}{"\n"}`, and `{range .items[*]}…{end}`,
-which is repeated for each value. The paths themselves are RFC 9535's, and a library finds what they
-lead to. Beyond RFC 9535, a path need not begin with `$`, names may contain any letters but those
-that go on a path, and a backslash takes away the meaning of a dot: `.metadata.labels.app\.io/name`.
-What kubectl has and this has not: lists of paths in one bracket, such as `['metadata.name', 'kind']`.
+which is repeated for each value. The paths themselves are those of RFC 9535, evaluated by a
+library. In addition, a path need not begin with `$`, names may contain any character that does not
+continue a path, and a backslash escapes a dot: `.metadata.labels.app\.io/name`. Unlike in kubectl,
+lists of paths in one bracket, such as `['metadata.name', 'kind']`, are not supported.
 
 Source: https://kubernetes.io/docs/reference/kubectl/jsonpath/
 """

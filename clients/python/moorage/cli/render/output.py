@@ -28,7 +28,7 @@ PIPE_WIDTH = 10_000  # wide enough that nothing wraps, since a pipe has no width
 
 
 class Format(StrEnum):
-    """The values of the option `-o`."""
+    """The output formats, as values of the option `-o`."""
 
     TABLE = "table"
     WIDE = "wide"

@@ -14,7 +14,7 @@ NAMESPACES_MAX = 5
 
 @contextmanager
 def suggest_namespaces(session: Session, target: Target) -> Iterator[None]:
-    """Add to the error about an absent object the namespaces with one of its kind and name.
+    """Add to the error about a missing object the namespaces that do have such an object.
 
     Raises:
         Refused: the server refused what was asked of it.

@@ -30,7 +30,7 @@ class Usage:
 
 
 def usage_of_nodes(client: Client) -> dict[str, Usage]:
-    """Return what is free on each node, by its name, exactly as the server counts it."""
+    """Return each node's free resources by node name, exactly as the server counts them."""
     answer = client.get(client.path("topology"), {"key": "metadata.name"})
     return {domain["value"]: Usage(domain["free"]) for domain in answer["domains"]}
 

@@ -1,0 +1,42 @@
+"""What a new Kubernetes version takes: one entry that says what its kube-scheduler decides differently."""
+
+import pytest
+from msgspec.structs import replace
+
+from service.engine import Placement, place
+from service.model.cluster.cluster_config import parse_config, stored_config
+from service.model.cluster.versions.known import VERSIONS
+from service.model.core.errors import ObjectUnreadable
+from tests.builders import node, pod
+from tests.engine import objects
+
+NEXT = "1.38"
+
+
+def chosen(version: str) -> str:
+    """The node that a cluster of this version prefers by balance alone."""
+    nodes = [node(name).allocatable(cpu="4", memory="8Gi", pods="9") for name in ("a", "b")]
+    used = {"a": {"cpu": "1800m", "memory": "4Gi"}, "b": {"cpu": "1", "memory": "6Gi"}}
+    pods = [pod(f"on-{name}").request(**amounts).on(name) for name, amounts in used.items()]
+    made = objects.cluster({"kubernetes": version}, [], nodes, pods)
+    asking = pod("fresh").request(cpu="1", memory="1Mi")
+    placement = place(made, objects.pod(asking, incoming=True))
+    assert isinstance(placement, Placement)
+    return placement.node_name
+
+
+def test_a_version_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    newest = VERSIONS["1.37"]
+    made_up = replace(newest, name=NEXT, patch="1.38.0", scores_balance_gain=False)
+    monkeypatch.setitem(VERSIONS, NEXT, made_up)
+    assert parse_config({"kubernetes": NEXT}).scheduler_version is made_up
+    assert (chosen("1.35"), chosen("1.37"), chosen(NEXT)) == ("a", "b", "a")
+
+
+def test_a_stored_configuration_without_a_version_is_older_than_the_setting() -> None:
+    assert stored_config(b"{}").kubernetes == "1.35"
+
+
+def test_a_stored_version_that_is_not_known_makes_the_configuration_unreadable() -> None:
+    with pytest.raises(ObjectUnreadable):
+        stored_config(b'{"kubernetes": "1.38"}')
