@@ -133,7 +133,7 @@ def configs(draw: DrawFn, world: World) -> Manifest:
         config["defaultTopologySpreadConstraints"] = defaults
     if world.has(DEFAULT_SPREAD):
         config |= draw(default_spreads(world))
-    if world.has("declared-features"):
+    if world.has("declared-features") or world.has(VOLUMES):
         config["kubernetes"] = draw(st.sampled_from(("1.35", "1.36", "1.37")))
     return config
 

@@ -223,6 +223,7 @@ def term(draw: DrawFn) -> Manifest:
 def classes(draw: DrawFn) -> Manifest:
     name = draw(one_of(*CLASSES))
     provisioners = {"local": "kubernetes.io/no-provisioner"}
+    makers = (*DRIVERS, *DRIVERS, "kubernetes.io/aws-ebs")
     topologies = [
         {"matchLabelExpressions": [{"key": ZONE, "values": ["a", "c"]}]},
         {"matchLabelExpressions": [{"key": REGION, "values": ["r"]}]},
@@ -232,7 +233,7 @@ def classes(draw: DrawFn) -> Manifest:
         apiVersion="storage.k8s.io/v1",
         kind="StorageClass",
         metadata={"name": name},
-        provisioner=provisioners.get(name, draw(one_of(*DRIVERS))),
+        provisioner=provisioners.get(name, draw(one_of(*makers))),
         volumeBindingMode=None if name == "now" else "WaitForFirstConsumer",
         allowedTopologies=draw(one_of(None, None, [], topologies[:1], topologies[:2], topologies)),
     )
@@ -253,7 +254,11 @@ def csi_nodes(draw: DrawFn) -> Manifest:
 @st.composite
 def drivers(draw: DrawFn) -> Manifest:
     metadata = {"name": draw(one_of(*DRIVERS))}
-    return _storage("CSIDriver", metadata=metadata, spec={"storageCapacity": draw(st.booleans())})
+    spec = {
+        "storageCapacity": draw(st.booleans()),
+        "preventPodSchedulingIfMissing": draw(st.booleans()),
+    }
+    return _storage("CSIDriver", metadata=metadata, spec=spec)
 
 
 @st.composite

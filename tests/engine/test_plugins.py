@@ -1,6 +1,7 @@
 """Every plugin in the list against the laws of plugins; a new one is tested by being in the list."""
 
 import pytest
+from msgspec.structs import replace
 
 from service.engine.framework.volume_plugin import VolumePlugin
 from service.engine.plugins import PLUGINS
@@ -18,6 +19,7 @@ from tests.builders import (
     storage_class,
     volume,
 )
+from tests.engine.plugins.storage import capacity, driver
 
 
 @pytest.fixture(params=PLUGINS, ids=lambda plugin: plugin.name)
@@ -115,6 +117,22 @@ class TestVolumePlugins(PluginSuite):
     def node(self, number):
         labels = {"kubernetes.io/hostname": f"n{number}"}
         return {"metadata": {"labels": labels | {"topology.kubernetes.io/zone": "abc"[number % 3]}}}
+
+
+class TestVolumePluginsWithDriversAndCapacity(TestVolumePlugins):
+    """As of 1.37: the driver runs on some nodes only and has to, and reports what room it has."""
+
+    pods = (*TestVolumePlugins.pods, using("made", "small"), using("made", "more"))
+    objects = (
+        *TestVolumePlugins.objects,
+        claim("more", "2Gi", storageClassName="fast"),
+        driver("csi.example.com", storageCapacity=True, preventPodSchedulingIfMissing=True),
+        *(capacity(f"n{number}", f"{number}Gi", node=f"n{number}") for number in range(1, 5)),
+        capacity("wide", "9Gi", nodeTopology={"matchLabels": {"topology.kubernetes.io/zone": "a"}}),
+    )
+
+    def config(self):
+        return replace(super().config(), kubernetes="1.37")
 
 
 EVERYTHING = {"deviceClassName": GPU}

@@ -46,11 +46,12 @@ SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.
     "NodeResourcesFit": (1, fit.score_fit),
     "PodTopologySpread": (2, spread.score_spread),
     "TaintToleration": (3, node_plugins.score_taints),
+    "VolumeBinding": (1, volumes.score_storage),
 }
 """Weight and function."""
 
-UNKNOWN_TO_KUBERNETES = {"DataAffinity"}
-"""Plugins that are not told where they do not score a pod."""
+UNTOLD = {"DataAffinity", "VolumeBinding"}
+"""Plugins that are never in `scoreSkipped`."""
 
 CONFLICT = "pod affinity terms conflict"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
@@ -212,7 +213,7 @@ def score(view: View, pod: Manifest, feasible: list[str]) -> dict[str, Any]:
     }
     return {
         "scores": scores,
-        "scoreSkipped": sorted(given.keys() - scores.keys() - UNKNOWN_TO_KUBERNETES),
+        "scoreSkipped": sorted(given.keys() - scores.keys() - UNTOLD),
         "total": total,
         "best": [name for name in feasible if total[name] == max(total.values())],
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 from tests.reference.resources import quantity
@@ -43,6 +44,7 @@ AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
 NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+NOT_INSTALLED = "{} CSI driver is not installed on the node"
 NO_ZONE = "node(s) had no available volume zone"
 PROVISION = "provision"
 
@@ -263,11 +265,35 @@ MIGRATED = {
 
 
 def filter_limits(view: View, pod: Manifest) -> Rejections:
+    reasons = {name: refuse_to_attach(view, pod, name) for name in view.nodes}
     return {
-        name: Verdict([TOO_MANY], unresolvable=False)
-        for name in view.nodes
-        if exceeds_limit(view, pod, name)
+        name: Verdict([reason], unresolvable=False)
+        for name, reason in reasons.items()
+        if reason is not None
     }
+
+
+def refuse_to_attach(view: View, pod: Manifest, node_name: str) -> str | None:
+    """A driver that is missing comes before a limit; of several the first by name."""
+    missing = missing_driver(view, pod, node_name)
+    if missing is not None:
+        return NOT_INSTALLED.format(missing)
+    return TOO_MANY if exceeds_limit(view, pod, node_name) else None
+
+
+def missing_driver(view: View, pod: Manifest, node_name: str) -> str | None:
+    """A driver of the pod's volumes that has to be on their node, and is not there."""
+    if view.settings.kubernetes in ("1.35", "1.36"):
+        return None
+    csi_node = find(view, "CSINode", node_name) or {}
+    there = {driver["name"] for driver in spec_of(csi_node).get("drivers") or []}
+    needed = {driver for driver, _ in attached_by(view, pod, node_name)}
+    required = {
+        name_of(driver)
+        for driver in objects_of(view, "CSIDriver")
+        if spec_of(driver).get("preventPodSchedulingIfMissing")
+    }
+    return min((needed & required) - there, default=None)
 
 
 def exceeds_limit(view: View, pod: Manifest, node_name: str) -> bool:
@@ -307,6 +333,8 @@ def claimed(view: View, claim: Manifest, *, migrated: bool) -> Volume | None:
     if volume is not None:
         return disk_of(spec_of(volume), migrated=migrated)
     provisioner = class_of(view, claim).get("provisioner")
+    if provisioner in MIGRATED and not migrated:
+        return None
     provisioner = MIGRATED.get(provisioner or "", provisioner)
     return (provisioner, (namespace_of(claim), name_of(claim))) if provisioner else None
 
@@ -319,7 +347,7 @@ def disk_of(source: Manifest, *, migrated: bool) -> Volume | None:
         return "ebs.csi.aws.com", source["awsElasticBlockStore"]["volumeID"]
     if migrated and source.get("gcePersistentDisk"):
         return "pd.csi.storage.gke.io", source["gcePersistentDisk"]["pdName"]
-    if migrated and source.get("azureDisk"):
+    if migrated and (source.get("azureDisk") or {}).get("kind", "").lower() == "managed":
         return "disk.csi.azure.com", source["azureDisk"]["diskURI"]
     if migrated and source.get("cinder"):
         return "cinder.csi.openstack.org", source["cinder"]["volumeID"]
@@ -509,20 +537,88 @@ def topology_matches(term: Manifest, node: Manifest) -> bool:
 
 
 def has_capacity(view: View, storage_class: Manifest, claim: Manifest, node: Manifest) -> bool:
-    driver = find(view, "CSIDriver", storage_class["provisioner"])
-    if driver is None or not spec_of(driver).get("storageCapacity"):
+    if not reports_capacity(view, storage_class):
         return True
-    return any(
-        each["storageClassName"] == name_of(storage_class)
+    return bool(capacities_for(view, storage_class, claim, node))
+
+
+def reports_capacity(view: View, storage_class: Manifest) -> bool:
+    driver = find(view, "CSIDriver", storage_class.get("provisioner", ""))
+    return driver is not None and bool(spec_of(driver).get("storageCapacity"))
+
+
+def capacities_for(
+    view: View, storage_class: Manifest, claim: Manifest, node: Manifest
+) -> list[Manifest]:
+    """What a volume for a claim can be made of on a node, by name."""
+    found = [
+        each
+        for each in objects_of(view, "CSIStorageCapacity")
+        if each["storageClassName"] == name_of(storage_class)
         and selector_matches(each.get("nodeTopology"), labels_of(node))
         and has_room(each, requested(claim))
-        for each in objects_of(view, "CSIStorageCapacity")
-    )
+    ]
+    return sorted(found, key=lambda each: (namespace_of(each), name_of(each)))
 
 
 def has_room(storage_capacity: Manifest, size: Fraction) -> bool:
     room = storage_capacity.get("maximumVolumeSize", storage_capacity.get("capacity"))
     return room is not None and quantity(room) >= size
+
+
+def score_storage(view: View, pod: Manifest, feasible: list[str]) -> dict[str, int] | None:
+    """None also where no node gets any score."""
+    if view.settings.kubernetes in ("1.35", "1.36"):
+        return None
+    scores = {name: score_node_storage(view, pod, view.nodes[name]) for name in feasible}
+    return scores if any(scores.values()) else None
+
+
+def score_node_storage(view: View, pod: Manifest, node: Manifest) -> int:
+    """The average over classes, of bound volumes if there are any, else of those to be made."""
+    bindings = find_volumes(view, pod, node).bindings
+    claims = [claim for claim in claims_of(view, pod) if name_of(claim) in bindings]
+    made = [claim for claim in claims if bindings[name_of(claim)] == PROVISION]
+    taken = [claim for claim in claims if claim not in made]
+    of_class = storage_taken(view, taken, bindings) if taken else storage_made(view, made, node)
+    if not of_class:
+        return 0
+    scores = [100 - min(utilization(*each), 100) for each in of_class.values()]
+    return (2 * sum(scores) + len(scores)) // (2 * len(scores))
+
+
+def utilization(requested: int, capacity: int) -> int:
+    return 100 if not capacity or requested > capacity else requested * 100 // capacity
+
+
+def storage_taken(
+    view: View, claims: list[Manifest], bindings: dict[str, str]
+) -> dict[str, tuple[int, int]]:
+    """By class what claims ask for, and how large the volumes that they get are."""
+    of_class: dict[str, tuple[int, int]] = {}
+    for claim in claims:
+        volume = find(view, "PersistentVolume", bindings[name_of(claim)])
+        assert volume is not None
+        name = spec_of(volume).get("storageClassName") or ""
+        asked, there = of_class.get(name, (0, 0))
+        of_class[name] = asked + ceil(requested(claim)), there + ceil(capacity(volume))
+    return of_class
+
+
+def storage_made(view: View, claims: list[Manifest], node: Manifest) -> dict[str, tuple[int, int]]:
+    """By class what claims ask for, and the room of which the largest of them is made."""
+    of_class: dict[str, tuple[int, int]] = {}
+    selected = [claim for claim in claims if SELECTED_NODE in annotations_of(claim)]
+    others = [claim for claim in claims if claim not in selected]
+    for claim in [*selected, *sorted(others, key=requested)]:
+        storage_class = class_of(view, claim)
+        if not reports_capacity(view, storage_class):
+            continue
+        room = capacities_for(view, storage_class, claim, node)[0].get("capacity") or 0
+        name = spec_of(claim).get("storageClassName") or ""
+        asked = of_class.get(name, (0, 0))[0] + ceil(requested(claim))
+        of_class[name] = asked, ceil(quantity(room))
+    return of_class
 
 
 # VolumeZone

@@ -160,6 +160,8 @@ class AzureDiskVolumeSource(TypedDict):
 
     diskURI: str
     """Address of the disk."""
+    kind: NotRequired[str]
+    """Shared or Dedicated, for a blob disk of an account, or Managed. Default: `"Shared"`."""
 
 
 class Binding(TypedDict):
@@ -332,6 +334,10 @@ class CSIDriverSpec(TypedDict):
 
     storageCapacity: NotRequired[bool]
     """Whether `CSIStorageCapacity` objects say where it has room. Default: `false`."""
+    preventPodSchedulingIfMissing: NotRequired[bool]
+    """Whether pods with volumes of the driver need a node on which it runs, from Kubernetes
+    1.37 on. Default: `false`.
+    """
 
 
 class CSIDriverWatchEvent(TypedDict):

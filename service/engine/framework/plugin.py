@@ -138,7 +138,7 @@ class Plugin:
     not score."""
     is_unnamed_if_skipped: ClassVar[bool] = False
     """Whether explanations omit the plugin from the list of skipped scoring plugins, because
-    Kubernetes does not have it."""
+    Kubernetes does not have it, or skips it for every pod."""
     prefilters: ClassVar[bool] = False
     """Whether `prefilter` may reject a pod, or allow only some nodes, before any node is
     examined."""

@@ -53,7 +53,7 @@ def mask_of(nodes: NodeTable, slots: Collection[int]) -> Mask | None:
 
 
 class VolumePlugin(RelationPlugin):
-    """A filter by a pod's volumes, which skips pods without volumes."""
+    """A filter by a pod's volumes, and perhaps a score; both skip pods without volumes."""
 
     filters: ClassVar[bool] = True
     prefilters: ClassVar[bool] = True
@@ -130,6 +130,14 @@ class VolumePlugin(RelationPlugin):
         if event.objects:
             return event.objects[0].kind in cls.kinds
         return not event.pods or any(changed.spec.volumes for changed in event.pods)
+
+    @override
+    def applies(self, pod_class: PodClass) -> bool:
+        return pod_class.volumes is not None
+
+    @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return False
 
     @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:

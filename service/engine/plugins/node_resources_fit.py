@@ -19,6 +19,7 @@ from service.engine.framework.plugin import (
     Resources,
     resources_of,
 )
+from service.engine.framework.utilization import Shape, scores_by_percent, shape_of
 from service.engine.state.nodes.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes.node_rules import NodeRules
 from service.engine.state.nodes.node_table import NodeTable
@@ -33,8 +34,6 @@ NAME = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient "
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
-SHAPE_SCALE = 10
-"""The factor from a shape's scores, 0 to 10, to node scores, 0 to 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +42,7 @@ class FitArguments:
 
     strategy: str = "LeastAllocated"
     resources: Resources = DEFAULT_RESOURCES
-    shape: tuple[tuple[int, int], ...] = ()
-    """Pairs of utilization (0 to 100) and score (0 to 10), in ascending order of utilization."""
+    shape: Shape = ()
 
     @cached_property
     def plain(self) -> bool:
@@ -53,19 +51,7 @@ class FitArguments:
     @cached_property
     def line(self) -> Ints:
         """The score at each whole percentage of utilization, shape (101,), int64."""
-        return np.array([self._at(percent) for percent in range(101)], dtype=np.int64)
-
-    def _at(self, percent: int) -> int:
-        points = [(utilization, score * SHAPE_SCALE) for utilization, score in self.shape]
-        for index, (utilization, score) in enumerate(points):
-            if percent > utilization:
-                continue
-            if index == 0:
-                return score
-            left, low = points[index - 1]
-            # Integer division in Go truncates towards zero.
-            return low + int((score - low) * (percent - left) / (utilization - left))
-        return points[-1][1]
+        return scores_by_percent(self.shape)
 
 
 class NodeResourcesFit(NodePlugin):
@@ -220,7 +206,7 @@ def _arguments(scoring: ScoringStrategy) -> FitArguments:
     return FitArguments(
         strategy=scoring.type,
         resources=resources_of(scoring.resources),
-        shape=tuple((point.utilization, point.score) for point in points),
+        shape=shape_of(points),
     )
 
 

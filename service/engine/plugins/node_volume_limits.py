@@ -1,6 +1,11 @@
-"""NodeVolumeLimits: a CSI driver attaches only a limited number of volumes to a node."""
+"""NodeVolumeLimits: a CSI driver attaches only a limited number of volumes to a node.
+
+From Kubernetes 1.37 on, drivers can also ask that pods with their volumes are placed only where
+they run.
+"""
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +19,10 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.volumes.volume_table import PodVolumes
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 from service.model.pods.pod import Pod
 from service.model.volumes.volume_kinds import (
+    CSI_DRIVER,
     CSI_NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -25,9 +32,13 @@ from service.model.volumes.volume_kinds import (
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = "node(s) exceed max volume count"
+_NOT_THERE = " CSI driver is not installed on the node"
+NOT_INSTALLED = "{}" + _NOT_THERE
 
 
 class NodeVolumeLimits(VolumePlugin):
+    """The limits of nodes, which are all that kube-scheduler checks up to version 1.36."""
+
     name: ClassVar[str] = NAME
     prefilters: ClassVar[bool] = False
     kinds: ClassVar[frozenset[str]] = frozenset(
@@ -36,6 +47,7 @@ class NodeVolumeLimits(VolumePlugin):
             PERSISTENT_VOLUME.kind,
             STORAGE_CLASS.kind,
             CSI_NODE.kind,
+            CSI_DRIVER.kind,
             VOLUME_ATTACHMENT.kind,
         }
     )
@@ -46,6 +58,12 @@ class NodeVolumeLimits(VolumePlugin):
     )
     """The events that may change a rejection. They include new pods, because a volume that one
     attaches counts only once."""
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> "NodeVolumeLimits":
+        checks_drivers = config.scheduler_version.requires_csi_driver
+        return DriversAndLimits() if checks_drivers else NodeVolumeLimits()
 
     @override
     def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
@@ -77,6 +95,49 @@ class NodeVolumeLimits(VolumePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        if event.objects and event.objects[0].kind == CSI_DRIVER.kind:
+            return any(reason.endswith(_NOT_THERE) for reason in reasons)
         if event.objects:
             return event.objects[0].kind in cls.kinds
         return not event.pods or any(changed.spec.volumes for changed in event.pods)
+
+
+class DriversAndLimits(NodeVolumeLimits):
+    """The limits of nodes, and the drivers that must run there, as from version 1.37 on.
+
+    Only drivers with `preventPodSchedulingIfMissing` must (KEP-5030).
+    """
+
+    @override
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        vetoes = super().vetoes_of(nodes, volumes)
+        for _, missing in _without_drivers(volumes):
+            vetoes.append(Vetoes(nodes.itself, nodes=np.where(missing, VETO, 0)))
+        return vetoes
+
+    @override
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        """Return one reason for each node: a missing driver, the first by name, or the limit."""
+        failures: list[Failure] = []
+        refused: Mask = ~nodes.alive
+        for driver, missing in _without_drivers(volumes):
+            reason = NOT_INSTALLED.format(driver)
+            failures.append(Failure(reason, missing & ~refused, unresolvable=False))
+            refused = refused | missing
+        exceeded = super().failures_of(nodes, volumes)
+        return failures + [failure._replace(nodes=failure.nodes & ~refused) for failure in exceeded]
+
+
+def _without_drivers(volumes: PodVolumes) -> list[tuple[str, Mask]]:
+    """Return the drivers that a pod needs, by name, each with the nodes where it does not run.
+
+    Masks have the shape (nodes,). In-tree disks need the driver only on nodes with a CSINode,
+    because only these attach them by the driver.
+    """
+    own, replacing = volumes.needed_drivers()
+    installed = volumes.table.installed
+    missing = {driver: ~installed.nodes_with(driver) for driver in own}
+    for driver in replacing:
+        if driver not in missing:
+            missing[driver] = installed.reporting() & ~installed.nodes_with(driver)
+    return sorted(missing.items(), key=itemgetter(0))

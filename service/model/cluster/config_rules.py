@@ -11,6 +11,7 @@ from service.model.cluster.plugin_rules import ALL, KNOWN, arguments_rule, filte
 from service.model.cluster.policy_rules import POLICY, few
 from service.model.cluster.scoring_rules import HARD_AFFINITY_WEIGHT, RATIO, ratio_needs_shape
 from service.model.cluster.versions.known import NEWEST, VERSIONS
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core import names
 from service.model.core.type_rules import declared
 from service.model.core.validators import (
@@ -33,10 +34,7 @@ from service.model.core.validators import (
     text,
     whole_number,
 )
-from service.model.pods.affinity_rules import (
-    default_spread_constraints,
-    system_has_no_list,
-)
+from service.model.pods.affinity_rules import default_spread_constraints, system_has_no_list
 from service.model.policies.priority_classes import PriorityClassEntry
 from service.model.policies.quota_rules import MATCH_SCOPE, PRIORITY_MAX
 
@@ -246,10 +244,35 @@ SETTINGS: Mapping[str, Rule] = {
 }
 """Validation rules for settings that the configuration's type does not restrict enough."""
 
+
+def _args_fit_version(config: Record, path: str, problems: Problems) -> None:
+    """Check that the configured Kubernetes version has all arguments that are given."""
+    name = config.get("kubernetes") or NEWEST
+    version = VERSIONS.get(name) if isinstance(name, str) else None
+    if version is None:
+        return
+    for position, profile in enumerate(items_of(config.get("profiles"))):
+        for index, plugin in enumerate(items_of(entries_of(profile).get("pluginConfig"))):
+            where = f"{at(path, 'profiles')}[{position}].pluginConfig[{index}].args"
+            _require_version(entries_of(plugin), version, where, problems)
+
+
+def _require_version(
+    plugin: Record, version: SchedulerVersion, path: str, problems: Problems
+) -> None:
+    name, args = plugin.get("name"), entries_of(plugin.get("args"))
+    arguments = KNOWN[name].plugin.arguments if isinstance(name, str) and name in KNOWN else None
+    for field, is_known in arguments.versioned.items() if arguments is not None else ():
+        if args.get(field) is not None and not is_known(version):
+            first = next(known.name for known in VERSIONS.values() if is_known(known))
+            problems.add(at(path, field), f"needs the setting kubernetes to be {first} or newer")
+
+
 CONFIG_CHECKS: Sequence[RecordCheck] = (
     ratio_needs_shape("scoringStrategy"),
     system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
     _one_global_default,
     _plugins_of_version,
+    _args_fit_version,
 )
 """Checks across several settings."""

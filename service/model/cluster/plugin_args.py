@@ -1,6 +1,6 @@
 """The arguments of Kubernetes' plugins, declared in the same way as those of any other plugin."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
 from service.model.cluster.plugin_rules import Arguments
@@ -8,7 +8,9 @@ from service.model.cluster.scoring_rules import (
     HARD_AFFINITY_WEIGHT,
     RESOURCE_WEIGHTS,
     SCORING_STRATEGY,
+    score_shape,
 )
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.primitives import Strict
 from service.model.core.validators import RecordCheck, Rule, boolean, one_of
 from service.model.pods.affinity_rules import (
@@ -96,6 +98,20 @@ class PodTopologySpreadArgs(Arguments, frozen=True, kw_only=True):
 
     default_constraints: tuple[TopologySpreadConstraint, ...] | None = None
     defaulting_type: Literal["List", "System"] | None = None
+
+
+MOST_FREE_FIRST = (ShapePoint(utilization=0, score=10), ShapePoint(utilization=100, score=0))
+
+
+class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments of VolumeBinding: how a node's score follows from the utilization of its storage."""
+
+    rules: ClassVar[Mapping[str, Rule]] = {"shape": score_shape}
+    versioned: ClassVar[Mapping[str, Callable[[SchedulerVersion], bool]]] = {
+        "shape": lambda version: version.scores_storage_capacity
+    }
+
+    shape: tuple[ShapePoint, ...] = MOST_FREE_FIRST
 
 
 class NodeAffinityArgs(Arguments, frozen=True, kw_only=True):

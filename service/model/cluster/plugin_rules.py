@@ -3,7 +3,7 @@
 The engine declares Kubernetes' plugins when it is imported; servers declare installed plugins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
@@ -38,6 +38,9 @@ class Arguments(Value, frozen=True, kw_only=True):
     configurations."""
     checks: ClassVar[tuple[RecordCheck, ...]] = ()
     """Checks across several fields."""
+    versioned: ClassVar[Mapping[str, Callable[[SchedulerVersion], bool]]] = {}
+    """For fields that only some Kubernetes versions have, by their names in configurations: whether a
+    version has the field."""
 
     api_version: str | None = None
     """The type of the arguments may optionally be stated as in KubeSchedulerConfiguration."""

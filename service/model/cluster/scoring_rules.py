@@ -36,12 +36,13 @@ _POINT = record(
 _POINTS = list_of(_POINT, at_least="must have at least one point")
 
 
-def _shape(value: object, path: str, problems: Problems) -> None:
+def score_shape(value: object, path: str, problems: Problems) -> None:
+    """Check the points of a function from utilization to score: at least one, by utilization."""
     _POINTS(value, path, problems)
     _rises(value, path, problems)
 
 
-RATIO = record({"shape": _shape}, required=("shape",))
+RATIO = record({"shape": score_shape}, required=("shape",))
 """The rule for `requestedToCapacityRatio`."""
 
 

@@ -181,7 +181,7 @@ _VOLUME = declared(
         "awsElasticBlockStore": _source(
             AWSElasticBlockStoreVolumeSource, {"volumeID": text(_not_empty)}
         ),
-        "azureDisk": _source(AzureDiskVolumeSource, {"diskURI": text(_not_empty)}),
+        "azureDisk": _source(AzureDiskVolumeSource, {"diskURI": text(_not_empty), "kind": text()}),
         "cinder": _source(CinderVolumeSource, {"volumeID": text(_not_empty)}),
         "portworxVolume": _source(PortworxVolumeSource, {"volumeID": text(_not_empty)}),
         "iscsi": _source(ISCSIVolumeSource, {"iqn": text(_not_empty)}),

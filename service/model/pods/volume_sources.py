@@ -41,6 +41,8 @@ class AzureDiskVolumeSource(Value, frozen=True, kw_only=True):
 
     disk_uri: str = msgspec.field(name="diskURI")
     """Address of the disk."""
+    kind: str = "Shared"
+    """Shared or Dedicated, for a blob disk of an account, or Managed."""
 
 
 class CinderVolumeSource(Value, frozen=True, kw_only=True):

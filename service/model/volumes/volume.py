@@ -78,13 +78,17 @@ class InTreeSource(Protocol):
 
 
 def in_tree_disk(source: InTreeSource) -> DiskName | None:
-    """Return the name under which an in-tree disk counts toward limits, or None for no disk."""
+    """Return the name under which an in-tree disk counts toward limits, or None for no such disk.
+
+    Of Azure's disks only managed ones count, since the driver knows no others.
+    """
     if source.aws_elastic_block_store is not None:
         return DiskName(EBS_DRIVER, source.aws_elastic_block_store.volume_id)
     if source.gce_persistent_disk is not None:
         return DiskName(GCE_DRIVER, source.gce_persistent_disk.pd_name)
     if source.azure_disk is not None:
-        return DiskName(AZURE_DRIVER, source.azure_disk.disk_uri)
+        is_managed = source.azure_disk.kind.lower() == "managed"
+        return DiskName(AZURE_DRIVER, source.azure_disk.disk_uri) if is_managed else None
     if source.cinder is not None:
         return DiskName(CINDER_DRIVER, source.cinder.volume_id)
     if source.portworx_volume is not None:
@@ -115,6 +119,8 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str = ""
     class_name: str = ""
+    class_field: str = ""
+    """The class in `spec`, which an annotation may override for everything but scores."""
     volume_name: str = ""
     is_bound: bool = False
     """Whether the claim names a volume and the binding is complete."""
@@ -143,6 +149,8 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     labels: Mapping[str, str]
     class_name: str = ""
+    class_field: str = ""
+    """The class in `spec`, which an annotation may override for everything but scores."""
     capacity: int = 0
     access_modes: frozenset[str] = frozenset()
     volume_mode: str = "Filesystem"
@@ -178,6 +186,8 @@ class CSINode(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     limits: Mapping[str, int]
     """The number of volumes of each driver that can be attached; others have no limit."""
+    drivers: frozenset[str] = frozenset()
+    """The drivers that run on the node."""
 
 
 class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +196,8 @@ class CSIDriver(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     reports_capacity: bool = False
     """Whether volumes are provisioned only where a `CSIStorageCapacity` reports enough capacity."""
+    is_required: bool = False
+    """Whether pods with volumes of the driver need a node on which it runs."""
 
 
 class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +206,8 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     class_name: str = ""
+    capacity: int = 0
+    """The total capacity in bytes; 0 if unknown."""
     size_max: int | None = None
     """The largest possible size of one volume; None if unknown, so that no volume fits."""
     nodes: LabelSelector | None = None

@@ -18,7 +18,7 @@ from service.model.core.primitives import (
     Partial,
     Quantities,
 )
-from service.model.core.quantity import parse_quantity
+from service.model.core.quantity import ceil_whole, parse_quantity
 from service.model.core.resources import quantities, quantity
 from service.model.core.selector_rules import LABEL_SELECTOR, NODE_SELECTOR
 from service.model.core.validators import (
@@ -233,6 +233,8 @@ class CSIDriverSpec(Partial, frozen=True, kw_only=True):
 
     storage_capacity: bool = False
     """Whether `CSIStorageCapacity` objects say where it has room."""
+    prevent_pod_scheduling_if_missing: bool = False
+    """Whether pods with volumes of the driver need a node on which it runs, from Kubernetes 1.37 on."""
 
 
 class CSIDriverBody(Partial, frozen=True, kw_only=True):
@@ -297,6 +299,7 @@ def _claim(kept: DeclaredObject[PersistentVolumeClaimBody]) -> PersistentVolumeC
         name=kept.name,
         uid=kept.uid,
         class_name=_class_name(kept.annotations, spec.storage_class_name),
+        class_field=spec.storage_class_name or "",
         volume_name=spec.volume_name,
         is_bound=bool(spec.volume_name) and BIND_COMPLETED in kept.annotations,
         access_modes=spec.access_modes,
@@ -317,6 +320,7 @@ def _volume(kept: DeclaredObject[PersistentVolumeBody]) -> PersistentVolume:
         name=kept.name,
         labels=kept.labels,
         class_name=_class_name(kept.annotations, spec.storage_class_name),
+        class_field=spec.storage_class_name or "",
         capacity=_storage(spec.capacity),
         access_modes=frozenset(spec.access_modes),
         volume_mode=spec.volume_mode,
@@ -385,22 +389,29 @@ def _csi_node(kept: DeclaredObject[CSINodeBody]) -> CSINode:
         for driver in kept.body.spec.drivers
         if driver.allocatable is not None and driver.allocatable.count is not None
     }
-    return CSINode(name=kept.name, limits=limits)
+    drivers = frozenset(driver.name for driver in kept.body.spec.drivers)
+    return CSINode(name=kept.name, limits=limits, drivers=drivers)
 
 
 def _csi_driver(kept: DeclaredObject[CSIDriverBody]) -> CSIDriver:
-    return CSIDriver(name=kept.name, reports_capacity=kept.body.spec.storage_capacity)
+    spec = kept.body.spec
+    return CSIDriver(
+        name=kept.name,
+        reports_capacity=spec.storage_capacity,
+        is_required=spec.prevent_pod_scheduling_if_missing,
+    )
 
 
 def _capacity(kept: DeclaredObject[CSIStorageCapacityBody]) -> CSIStorageCapacity:
-    room = kept.body.maximum_volume_size
-    if room is None:
-        room = kept.body.capacity
+    capacity, size_max = kept.body.capacity, kept.body.maximum_volume_size
+    if size_max is None:
+        size_max = capacity
     return CSIStorageCapacity(
         namespace=kept.namespace,
         name=kept.name,
         class_name=kept.body.storage_class_name,
-        size_max=None if room is None else parse_quantity(room),
+        capacity=ceil_whole(parse_quantity(capacity or 0)),
+        size_max=None if size_max is None else parse_quantity(size_max),
         nodes=kept.body.node_topology,
     )
 
@@ -450,7 +461,7 @@ _VOLUME_SPEC = _in_part(
     csi=_in_part("driver", "volumeHandle", driver=text(_not_empty), volumeHandle=text(_not_empty)),
     awsElasticBlockStore=_in_part("volumeID", volumeID=text(_not_empty), readOnly=boolean),
     gcePersistentDisk=_in_part("pdName", pdName=text(_not_empty), readOnly=boolean),
-    azureDisk=_in_part("diskURI", diskURI=text(_not_empty)),
+    azureDisk=_in_part("diskURI", diskURI=text(_not_empty), kind=text()),
     cinder=_in_part("volumeID", volumeID=text(_not_empty)),
     portworxVolume=_in_part("volumeID", volumeID=text(_not_empty)),
 )
@@ -571,8 +582,9 @@ CSI_DRIVER = KindSpec(
     changed_by="observe",
     is_public=True,
     body=CSIDriverBody,
-    fields={"spec": _in_part(storageCapacity=boolean)},
-    description="CSI drivers, and whether they report where they have room for volumes.",
+    fields={"spec": _in_part(storageCapacity=boolean, preventPodSchedulingIfMissing=boolean)},
+    description="CSI drivers, whether they report where they have room for volumes, and whether "
+    "pods with their volumes need a node on which they run.",
     example={"metadata": {"name": "topolvm.io"}, "spec": {"storageCapacity": True}},
 )
 CSI_STORAGE_CAPACITY = KindSpec(

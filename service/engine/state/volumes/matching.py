@@ -6,19 +6,40 @@ a volume that many nodes can use is examined once.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from service.engine.state.nodes.columns import Ids, Mask
+from service.engine.state.nodes.columns import Ids, Ints, Mask
 from service.engine.state.nodes.node_sets import NodeSet
-from service.engine.state.volumes.volume_table import VolumeTable
+from service.engine.state.volumes.volume_table import Accessible, VolumeTable
 from service.model.core.primitives import ObjectName
+from service.model.core.quantity import ceil_whole
 from service.model.core.selectors import matches
-from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim
+from service.model.volumes.volume import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 NO_VOLUME = -1
 PROVISION = "provision"
 """The placeholder for the name of a volume that is yet to be provisioned."""
+
+
+@dataclass(frozen=True)
+class StorageUse:
+    """The storage of one class that a pod's claims take on each node, in bytes.
+
+    All arrays have the shape (nodes,).
+    """
+
+    requested: Ints
+    capacity: Ints
+    """The capacity of the volumes bound to the claims, or that from which they are provisioned."""
+    counted: Mask
+    """The nodes where claims of the class take storage of known capacity."""
+
+    @classmethod
+    def none(cls, size: int) -> "StorageUse":
+        """Return the use of no storage on `size` nodes."""
+        return cls(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_))
 
 
 class VolumeMatches:
@@ -54,6 +75,72 @@ class VolumeMatches:
             number = int(self._chosen[claim.key][slot])
             volumes[claim.name] = PROVISION if number == NO_VOLUME else self._names[number]
         return volumes
+
+    def storage_uses(self) -> list[StorageUse]:
+        """Return the use of storage by class, for nodes where all claims can be bound.
+
+        On nodes where any claim is bound to an existing volume, only existing volumes count.
+        """
+        existing = self._uses_of_existing()
+        elsewhere = np.ones(self._size, dtype=np.bool_)
+        for use in existing:
+            elsewhere &= ~use.counted
+        return existing + self._uses_of_provisioned(elsewhere)
+
+    def _uses_of_existing(self) -> list[StorageUse]:
+        if not self._names:
+            return []
+        volumes = [self._table.volumes[name] for name in self._names]
+        capacities = np.array([ceil_whole(volume.capacity) for volume in volumes], dtype=np.int64)
+        uses: list[StorageUse] = []
+        for class_name in dict.fromkeys(volume.class_field for volume in volumes):
+            in_class = np.array([volume.class_field == class_name for volume in volumes])
+            use = StorageUse.none(self._size)
+            for claim in self._others:
+                chosen = self._chosen[claim.key]
+                counted = (chosen != NO_VOLUME) & in_class[chosen]
+                use.requested[counted] += ceil_whole(claim.requested)
+                use.capacity[counted] += capacities[chosen[counted]]
+                use.counted[counted] = True
+            uses.append(use)
+        return uses
+
+    def _uses_of_provisioned(self, where: Mask) -> list[StorageUse]:
+        uses: dict[str, StorageUse] = {}
+        for claim in (*self._selected, *self._others):
+            storage_class = self._table.provisioning_class(claim)
+            if storage_class is None or not self._table.reports_capacity(storage_class):
+                continue
+            use = uses.get(claim.class_field) or StorageUse.none(self._size)
+            uses[claim.class_field] = use
+            capacity, counted = self._capacity_for(storage_class, claim.requested)
+            counted &= where
+            if claim.key in self._chosen:
+                counted &= self._chosen[claim.key] == NO_VOLUME
+            use.requested[counted] += ceil_whole(claim.requested)
+            # All claims of the class are provisioned from the same capacity, which counts once.
+            use.capacity[counted] = capacity[counted]
+            use.counted[counted] = True
+        return list(uses.values())
+
+    def _capacity_for(self, storage_class: StorageClass, size: int) -> tuple[Ints, Mask]:
+        """Return the capacity from which a volume is provisioned, in bytes, and the nodes with one.
+
+        Of several that a node can use, the first by name counts; kube-scheduler takes any.
+        """
+        capacity, known = np.zeros(self._size, np.int64), np.zeros(self._size, np.bool_)
+        cells, known_cells = capacity.data, known.data
+        for item, nodes in self._table.capacities(storage_class, size):
+            total = item.capacity
+            if nodes.slots is None:
+                more = nodes.mask & ~known
+                capacity[more] = total
+                known |= more
+                continue
+            for slot in nodes.slots:
+                if not known_cells[slot]:
+                    cells[slot], known_cells[slot] = total, True
+        return capacity, known
 
     def _find(self) -> None:
         for claim in self._selected:
@@ -142,8 +229,8 @@ class VolumeMatches:
             self.without_volume |= needed & ~allowed
             needed &= allowed
         if self._table.reports_capacity(storage_class):
-            nodes_with_capacity = self._table.nodes_with_capacity(storage_class, claim.requested)
-            self.without_room |= needed & ~_union(nodes_with_capacity, self._size)
+            capacities = self._table.capacities(storage_class, claim.requested)
+            self.without_room |= needed & ~_union(capacities, self._size)
 
 
 def _requested_size(claim: PersistentVolumeClaim) -> int:
@@ -168,8 +255,14 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def _union(sets: Iterable[NodeSet], size: int) -> Mask:
+def _union(capacities: Iterable[Accessible], size: int) -> Mask:
+    """Return the nodes that can use any of these capacities, shape (nodes,)."""
     union = np.zeros(size, dtype=np.bool_)
-    for node_set in sets:
-        union |= node_set.mask
+    slots: list[int] = []
+    for _, nodes in capacities:
+        if nodes.slots is None:
+            union |= nodes.mask
+        else:
+            slots += nodes.slots
+    union[slots] = True
     return union

@@ -11,6 +11,7 @@ from typing_extensions import override
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.volumes.disks import DiskUsers
+from service.engine.state.volumes.installed_drivers import InstalledDrivers
 from service.engine.state.volumes.limits import VolumeLimits, VolumeUser
 from service.engine.state.volumes.pod_volumes import attached_disks, claims_of, disks_of
 from service.model.core.primitives import ObjectName
@@ -31,6 +32,8 @@ from service.model.volumes.volume import (
 
 Sized = tuple[int, str]
 """The capacity and name of a volume, so that smaller ones sort first."""
+Accessible = tuple[CSIStorageCapacity, NodeSet]
+"""A storage capacity, and the nodes that can use it."""
 K = TypeVar("K")
 M = TypeVar("M")
 V = TypeVar("V")
@@ -44,13 +47,20 @@ class VolumeTable:
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
+        self.version = 0
+        """Incremented whenever an object is added, replaced, or removed."""
         self.claims: dict[ObjectName, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.drivers: dict[str, CSIDriver] = {}
+        self.required_drivers: set[str] = set()
+        """The drivers that pods with their volumes need on their nodes."""
         self._csi_nodes: dict[str, CSINode] = {}
         self._capacities: dict[ObjectName, CSIStorageCapacity] = {}
         self._capacities_of: dict[str, dict[ObjectName, CSIStorageCapacity]] = {}
+        """The capacities of each storage class, by namespace and name."""
+        self._unsorted: set[str] = set()
+        """The storage classes whose capacities are not ordered by name."""
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attachments_of: dict[str, dict[str, VolumeAttachment]] = {}
         """The attachments of each volume, by volume name."""
@@ -66,6 +76,7 @@ class VolumeTable:
         """The placed pods that use each claim."""
         self.disks = DiskUsers()
         self.limits = VolumeLimits(nodes)
+        self.installed = InstalledDrivers(nodes)
         self.sets = NodeSets(nodes)
 
     # Pods
@@ -112,6 +123,14 @@ class VolumeTable:
         driver = DRIVERS_OF_PROVISIONERS.get(made_by, made_by)
         return DiskName(driver, f"{claim.namespace}/{claim.name}")
 
+    def is_in_tree(self, claim: PersistentVolumeClaim) -> bool:
+        """Return whether a claim's volume is an in-tree disk, or would be if it is unbound."""
+        volume = self.volumes.get(claim.volume_name)
+        if volume is not None:
+            return volume.handle is None
+        storage_class = self.classes.get(claim.class_name)
+        return storage_class is not None and storage_class.provisioner in DRIVERS_OF_PROVISIONERS
+
     # Matching
 
     def nodes_of(self, volume: PersistentVolume) -> NodeSet | None:
@@ -149,20 +168,29 @@ class VolumeTable:
         driver = self.drivers.get(storage_class.provisioner)
         return driver is not None and driver.reports_capacity
 
-    def nodes_with_capacity(self, storage_class: StorageClass, size: int) -> Iterator[NodeSet]:
-        """Yield possibly overlapping sets of nodes that can provision a volume of a size."""
+    def capacities(self, storage_class: StorageClass, size: int) -> Iterator[Accessible]:
+        """Yield the capacities from which a volume of a size can be provisioned, ordered by name.
+
+        Their nodes may overlap.
+        """
+        if storage_class.name in self._unsorted:
+            self._unsorted.discard(storage_class.name)
+            by_name = sorted(self._capacities_of.pop(storage_class.name, {}).items())
+            if by_name:
+                self._capacities_of[storage_class.name] = dict(by_name)
         for capacity in self._capacities_of.get(storage_class.name, {}).values():
             if (
                 capacity.size_max is not None
                 and capacity.size_max >= size
                 and capacity.nodes is not None
             ):
-                yield self.sets.of_selector(capacity.nodes)
+                yield capacity, self.sets.of_selector(capacity.nodes)
 
     # Objects
 
     def put(self, new: VolumeObject) -> None:
         """Add or replace an object."""
+        self.version += 1
         match new:
             case PersistentVolumeClaim():
                 self._swap_claim(new.key, new)
@@ -172,10 +200,9 @@ class VolumeTable:
                 self.classes[new.name] = new
                 self.limits.touch_all()
             case CSINode():
-                self._csi_nodes[new.name] = new
-                self.limits.limit(new.name, dict(new.limits))
+                self._swap_csi_node(new.name, new)
             case CSIDriver():
-                self.drivers[new.name] = new
+                self._swap_driver(new.name, new)
             case CSIStorageCapacity():
                 self._swap_capacity((new.namespace, new.name), new)
             case VolumeAttachment():
@@ -183,6 +210,7 @@ class VolumeTable:
 
     def remove(self, old: VolumeObject) -> None:
         """Remove an existing object."""
+        self.version += 1
         match old:
             case PersistentVolumeClaim():
                 self._swap_claim(old.key, None)
@@ -192,10 +220,9 @@ class VolumeTable:
                 del self.classes[old.name]
                 self.limits.touch_all()
             case CSINode():
-                del self._csi_nodes[old.name]
-                self.limits.limit(old.name, None)
+                self._swap_csi_node(old.name, None)
             case CSIDriver():
-                del self.drivers[old.name]
+                self._swap_driver(old.name, None)
             case CSIStorageCapacity():
                 self._swap_capacity((old.namespace, old.name), None)
             case VolumeAttachment():
@@ -265,12 +292,31 @@ class VolumeTable:
         claims = self._bound_to.get(volume.name, ())
         return not any(self.claims[key].is_bound for key in claims)
 
+    def _swap_csi_node(self, name: str, new: CSINode | None) -> None:
+        old = _swap(self._csi_nodes, name, new)
+        if old is not None:
+            self.installed.remove(old)
+        if new is not None:
+            self.installed.add(new)
+        self.limits.limit(name, None if new is None else dict(new.limits))
+
+    def _swap_driver(self, name: str, new: CSIDriver | None) -> None:
+        _swap(self.drivers, name, new)
+        if new is not None and new.is_required:
+            self.required_drivers.add(name)
+        else:
+            self.required_drivers.discard(name)
+
     def _swap_capacity(self, key: ObjectName, new: CSIStorageCapacity | None) -> None:
         old = _swap(self._capacities, key, new)
+        if old is not None and new is not None and old.class_name == new.class_name:
+            self._capacities_of[new.class_name][key] = new
+            return
         if old is not None:
             _discard(self._capacities_of, old.class_name, key)
         if new is not None:
             self._capacities_of.setdefault(new.class_name, {})[key] = new
+            self._unsorted.add(new.class_name)
 
     def _swap_attachment(self, name: str, new: VolumeAttachment | None) -> None:
         old = _swap(self._attachments, name, new)
@@ -357,6 +403,22 @@ class PodVolumes(VolumeUser):
     def unbound_claims(self) -> list[PersistentVolumeClaim]:
         """Return the existing claims without a volume, in the order of the pod's volumes."""
         return [claim for claim in self.known_claims() if not claim.is_bound]
+
+    def needed_drivers(self) -> tuple[list[str], list[str]]:
+        """Return the drivers of the volumes that nodes must have: of CSI volumes, of in-tree disks.
+
+        An in-tree disk needs the driver that replaced its plugin, on nodes with a CSINode.
+        """
+        required = self.table.required_drivers
+        if not required:
+            return [], []
+        replacing = {disk.driver for disk in self._attached}
+        own: set[str] = set()
+        for claim in self.known_claims():
+            disk = self.table.disk_of(claim)
+            if disk is not None:
+                (replacing if self.table.is_in_tree(claim) else own).add(disk.driver)
+        return sorted(own & required), sorted(replacing & required)
 
     def non_ephemeral_claims(self) -> list[PersistentVolumeClaim]:
         """Return the existing claims that were not created for ephemeral volumes."""

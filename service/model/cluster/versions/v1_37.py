@@ -15,5 +15,7 @@ V1_37 = replace(
     stops_at_exceeded_budget=True,
     reports_preemption=True,
     omits_device_report=True,
+    scores_storage_capacity=True,
+    requires_csi_driver=True,
 )
 """kube-scheduler 1.37."""

@@ -20,6 +20,8 @@ NOT_COUNTED = {
     "file.csi.azure.com": ("azureFile", "shareName", "kubernetes.io/azure-file"),
     "csi.vsphere.vmware.com": ("vsphereVolume", "volumePath", "kubernetes.io/vsphere-volume"),
 }
+MANAGED = {"azureDisk": {"kind": "Managed"}}
+"""What a disk has to say of itself beside its name."""
 CASES = [(driver, *disk, True) for driver, disk in DISKS.items()]
 CASES += [(driver, *disk, False) for driver, disk in NOT_COUNTED.items()]
 
@@ -58,8 +60,9 @@ def fits(incoming: Any, pods: list[Any], kept: list[dict[str, Any]]) -> bool:
 
 @pytest.mark.parametrize(("driver", "kind", "name", "provisioner", "counts"), CASES)
 def test_a_disk_that_a_pod_names_itself(driver, kind, name, provisioner, counts):
-    placed = with_volumes("placed", {kind: {name: "a"}}).on("n1")
-    other, same = (with_volumes("p", {kind: {name: disk}}) for disk in ("b", "a"))
+    own = MANAGED.get(kind, {})
+    placed = with_volumes("placed", {kind: {name: "a", **own}}).on("n1")
+    other, same = (with_volumes("p", {kind: {name: disk, **own}}) for disk in ("b", "a"))
     kept = [one_of(driver)]
     assert fits(other, [placed], kept) != counts
     if kind not in ("gcePersistentDisk", "awsElasticBlockStore"):  # they would be in conflict
@@ -77,7 +80,7 @@ def test_a_disk_behind_a_claim(driver, kind, name, provisioner, counts):
                 "capacity": {"storage": "1Gi"},
                 "accessModes": ["ReadWriteOnce"],
                 "claimRef": {"namespace": "default", "name": disk},
-                kind: {name: disk},
+                kind: {name: disk, **MANAGED.get(kind, {})},
             },
             "status": {"phase": "Bound"},
         }
@@ -105,3 +108,12 @@ def test_a_claim_that_an_in_tree_provisioner_is_to_fulfil(driver, kind, name, pr
     kept = [one_of(driver), storage_class, *claims]
     assert fits(with_volumes("p", using("a")), [], kept)
     assert fits(with_volumes("p", using("a"), using("b")), [], kept) != counts
+
+
+@pytest.mark.parametrize(("kind", "counts"), [("managed", True), ("Dedicated", False), ("", False)])
+def test_of_azures_disks_only_managed_ones_count(kind, counts):
+    said = {"kind": kind} if kind else {}
+    one, other = (
+        with_volumes(name, {"azureDisk": {"diskURI": name, **said}}) for name in ("p", "q")
+    )
+    assert fits(one, [other.on("n1")], [one_of("disk.csi.azure.com")]) != counts
