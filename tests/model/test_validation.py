@@ -126,6 +126,8 @@ REFUSED = [
     (with_resources(requests(cpu="9223372036854775807")), f"{ASKED}[cpu]"),
     (with_resources(requests(memory="8Ei")), f"{ASKED}[memory]"),
     (with_resources(requests(memory=None)), f"{ASKED}[memory]"),
+    (pod() | {"status": {"resources": requests(cpu="much")}}, "status.resources.requests[cpu]"),
+    (pod() | {"status": {"allocatedResources": {"cpu": -1}}}, "status.allocatedResources[cpu]"),
     (with_resources(requests(memory=True)), f"{ASKED}[memory]"),
     (with_resources(requests(pods="1")), f"{ASKED}[pods]"),
     (with_resources({"limits": {"requests.a/b": "1"}}), "spec.containers[0].resources.limits[requests.a/b]"),

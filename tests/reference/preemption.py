@@ -42,7 +42,8 @@ def evaluate_preemption(view: View, pod: Manifest, budgets: list[Manifest]) -> A
         return answer | told | {"fullMessage": f"{message} not found"}
     found = preempt(view, pod, budgets, answer)
     if isinstance(found, str):
-        full = f"{message} no new claims to deallocate, {found}"
+        claims = "" if view.settings.kubernetes == "1.37" else " no new claims to deallocate,"
+        full = f"{message}{claims} {found}"
         return answer | told | {"why": found, "fullMessage": full}
     best = choose(found)
     names = {
@@ -116,18 +117,27 @@ def dry_run(
     if not lower:
         return [NO_VICTIMS]
     kept = [each for each in view.pods_on[node_name] if each not in lower]
-    rejected = rejection(view.holding(node_name, kept), pod, node_name)
+    rejected = rejection(with_only(view, node_name, kept), pod, node_name)
     if rejected is not None:
         return rejected.reasons
     violating = violating_pods(lower, budgets)
     others = [each for each in lower if each not in violating]
     victims = []
     for each in (*violating, *others):
-        if rejection(view.holding(node_name, [*kept, each]), pod, node_name) is None:
+        if rejection(with_only(view, node_name, [*kept, each]), pod, node_name) is None:
             kept.append(each)
         else:
             victims.append(each)
     return sorted(victims, key=importance), sum(each in violating for each in victims)
+
+
+def with_only(view: View, node_name: str, kept: list[Manifest]) -> View:
+    """The node without all others of its pods; by its code, the terminating ones lower counts, too."""
+    twin = view.holding(node_name, kept)
+    if view.settings.follows_code:
+        gone = [each for each in view.pods_on[node_name] if each not in kept]
+        twin.uncounted = {node_name: [each for each in gone if is_terminating(each)]}
+    return twin
 
 
 def rejection(view: View, pod: Manifest, node_name: str) -> Verdict | None:

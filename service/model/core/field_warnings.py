@@ -91,11 +91,6 @@ WARNINGS: Mapping[str, WarningKind] = {
         "`preemption: Propose` says whom Kubernetes would evict, and one with `Evict` has them evicted. "
         "All of these heed this field in pods.",
     ),
-    "PodResizeIgnored": WarningKind(
-        "is not read: while the pod as a whole is resized, it counts with what its spec asks for",
-        "Kubernetes counts a pod whose resources as a whole are being resized with the larger of what it "
-        "asks for and what the node has granted. Moorage does so for containers, not for the pod as a whole.",
-    ),
     "DeclaredFeaturesIgnored": WarningKind(
         "is not read: pods are placed whether or not the node has the features that they need",
         "Kubernetes keeps pods off nodes that do not declare a feature which the pod needs (the gate "
@@ -276,8 +271,6 @@ _OF_PODS = {
     "spec.volumes[].ephemeral": VOLUMES,
     **{f"spec.volumes[].{disk}": VOLUMES for disk in _DISKS},
     "spec.runtimeClassName": RUNTIME_CLASS,
-    "status.resources": "PodResizeIgnored",
-    "status.allocatedResources": "PodResizeIgnored",
     "status.extendedResourceClaimStatus": DEVICE_CLAIMS,
     "status.nodeAllocatableResourceClaimStatuses": DEVICE_CLAIMS,
 }

@@ -221,7 +221,10 @@ class Compiler:
         self._volumes = objects.volumes if config.volumes == "Honor" else None
         self._devices = objects.devices if config.device_claims == "Allocate" else None
         self._rules = RulesInterner(
-            nodes, empty_term_matches_all=config.empty_term_matches_all, dropped=dropped
+            nodes,
+            empty_term_matches_all=config.empty_term_matches_all,
+            scores_pod_level=config.scores_pod_level_requests,
+            dropped=dropped,
         )
         self._daemons = frozenset(config.daemon_namespaces)
         self._has_defaults = any(profile.constraints for profile in profiles.values())
@@ -707,7 +710,9 @@ class _TemplateBuilder:
     def _term(
         self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
     ) -> AffinityTerm:
-        entry = self._entry(frozenset(for_incoming(term) for term in matcher))
+        selects_all = self._config.negation_selects_all
+        terms = (for_incoming(term, negation_selects_all=selects_all) for term in matcher)
+        entry = self._entry(frozenset(terms))
         topology = self._key(key)
         counter = self._counter(entry, key, lambda: DomainCounter(topology))
         return AffinityTerm(entry, counter, weight, max_per_domain)
