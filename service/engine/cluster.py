@@ -469,7 +469,10 @@ class Cluster:
         controller = pod.controller
         if controller is not None:
             _tally(pod_class.owners, controller, 1)
-        info = PodInfo(pod, pod_class, self._use_of(pod, pod_class))
+        use = pod_class.template.use
+        if pod.resize is not None:
+            use = PodUsage.of(pod.spec, pod.resize, self.resize_rules)
+        info = PodInfo(pod, pod_class, use)
         if pod.resize is not None:
             self.nodes.track(resource for resource, _ in info.use.amounts)
         self._pods[key] = info
@@ -481,11 +484,6 @@ class Cluster:
         slot = self.nodes.slots.get(pod.node_name)
         if slot is not None:
             self._attach(info, slot)
-
-    def _use_of(self, pod: Pod, pod_class: PodClass) -> PodUsage:
-        if pod.resize is None:
-            return pod_class.template.use
-        return PodUsage.of(pod.spec, pod.resize, self.resize_rules)
 
     def _remove_pod(self, key: ObjectName) -> None:
         info = self._pods.pop(key)

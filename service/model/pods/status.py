@@ -5,6 +5,7 @@ from typing import cast
 import msgspec
 
 from service.model.core.metadata import Json, in_utc
+from service.model.core.resources import zeros_for_nulls
 from service.model.core.validators import entries_of, items_of, without_nulls
 from service.model.pods.pod import PodResize
 
@@ -81,8 +82,20 @@ def resize_of(status: Json) -> PodResize | None:
     whole = {field: status[field] for field in _RESIZED if status.get(field) is not None}
     if not (reported or whole or infeasible):
         return None
-    present = cast("Json", without_nulls(lists | whole))
+    read = {field: [_with_zeros(entry) for entry in entries] for field, entries in lists.items()}
+    present = cast("Json", without_nulls(read | _with_zeros(whole)))
     return msgspec.convert(present | {"infeasible": infeasible}, PodResize)
+
+
+def _with_zeros(status: object) -> Json:
+    """Return the status of a container or pod with zeros in place of quantities that are null."""
+    read = dict(entries_of(status))
+    if "allocatedResources" in read:
+        read["allocatedResources"] = zeros_for_nulls(read["allocatedResources"])
+    if isinstance(read.get("resources"), dict):
+        stated = entries_of(read["resources"])
+        read["resources"] = {name: zeros_for_nulls(amounts) for name, amounts in stated.items()}
+    return read
 
 
 def _pending_reason(status: Json) -> object:
