@@ -114,6 +114,7 @@ def configs(draw: DrawFn, world: World) -> Manifest:
     """A cluster's configuration; every setting is mostly left at its default."""
     settings = {
         "kubernetes": st.sampled_from(("1.35", "1.36", "1.37")),
+        "kubernetesRules": st.sampled_from(("Implemented", "Documented")),
         "semantics": st.sampled_from(("Kubernetes", "DesignDocuments")),
         "emptyNodeSelectorTerm": st.sampled_from(("MatchNone", "MatchAll")),
         "requiredAffinityTerms": st.sampled_from(("SamePod", "PerTerm")),
@@ -336,12 +337,13 @@ def pods(draw: DrawFn, world: World, name: str) -> Manifest:
     for feature, part in NODE_PARTS.items():
         if world.has(feature) and draw(st.booleans()):
             draw(part(spec))
+    status = draw(resizes(spec)) if world.has("resources") and not draw(st.integers(0, 3)) else None
     if world.has(DATA) and draw(st.integers(0, 3)):
         spec["dataAffinity"] = draw(data_affinities())
     if world.has(VOLUMES):
         metadata["uid"] = f"u-{name}"
         spec["volumes"] = [*spec.get("volumes", []), *draw(volume_strategies.pod_volumes())]
-    return {"metadata": metadata, "spec": spec}
+    return present(metadata=metadata, spec=spec, status=status)
 
 
 DATA_SETS = ("genomes", "maps")
@@ -581,6 +583,30 @@ def requests(draw: DrawFn) -> Manifest:
     if draw(st.integers(0, 3)) == 0:
         spec["resources"] = draw(amounts(("cpu", "memory")))
     return spec
+
+
+@st.composite
+def resizes(draw: DrawFn, spec: Manifest) -> Manifest:
+    """What a status says of a resize in place; whether an empty field is there may matter."""
+    quantities = st.none() | st.just({}) | amounts(("cpu", "memory")).map(lambda e: e["requests"])
+    resources = st.none() | st.just({}) | quantities.map(lambda each: present(requests=each))
+
+    def statuses(field: str) -> Manifest:
+        reported = [each["name"] for each in spec.get(field) or [] if draw(st.integers(0, 3))]
+        return [
+            present(name=name, resources=draw(resources), allocatedResources=draw(quantities))
+            for name in reported
+        ]
+
+    reasons = draw(st.lists(st.sampled_from(("Infeasible", "Deferred")), max_size=2))
+    pending = {"type": "PodResizePending", "status": "True"}
+    return present(
+        containerStatuses=statuses("containers"),
+        initContainerStatuses=statuses("initContainers"),
+        resources=draw(resources),
+        allocatedResources=draw(quantities),
+        conditions=[pending | {"reason": reason} for reason in reasons],
+    )
 
 
 @st.composite

@@ -10,7 +10,7 @@ from service.engine.profiles.profile import Profile, profiles_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.devices.device_table import DeviceTable, with_allocation
-from service.engine.state.nodes.counters import NodeViews
+from service.engine.state.nodes.counters import DomainCounter, NodeViews
 from service.engine.state.nodes.node_rules import NodeRules, PodUsage
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.pods.classes import MatcherEntry, MatchIndex, PodClass
@@ -45,11 +45,11 @@ class PodInfo:
 
     __slots__ = ("pod", "pod_class", "ports", "use")
 
-    def __init__(self, pod: Pod, pod_class: PodClass) -> None:
+    def __init__(self, pod: Pod, pod_class: PodClass, use: PodUsage) -> None:
         self.pod = pod
         self.pod_class = pod_class
         template = pod_class.template
-        self.use = template.use if pod.resize is None else PodUsage.of(pod.spec, pod.resize)
+        self.use = use
         self.ports = template.rules.needs.ports
 
 
@@ -87,6 +87,8 @@ class Cluster:
     def _start(self, nodes: tuple[Node, ...]) -> None:
         """Create empty structures for the configuration, then add all known objects."""
         self.nodes = NodeTable()
+        self.resize_rules = self.config.resize_rules
+        """How pods count that are resized in place."""
         self._match_index = MatchIndex()
         self._inclusion_sets = InclusionSets(self.nodes)
         self.volumes = VolumeTable(self.nodes)
@@ -440,6 +442,11 @@ class Cluster:
         self._record(lambda: self.put_pod(before))
         self._remove_pod((namespace, name))
 
+    def discount(self, counter: DomainCounter, slot: int, pods: int) -> None:
+        """Tentatively subtract pods on a node that a counter never had."""
+        self._record(lambda: counter.discount(slot, -pods))
+        counter.discount(slot, pods)
+
     @property
     def has_reservations(self) -> bool:
         """Whether any node has room reserved for pending pods or for replacements."""
@@ -462,7 +469,10 @@ class Cluster:
         controller = pod.controller
         if controller is not None:
             _tally(pod_class.owners, controller, 1)
-        info = PodInfo(pod, pod_class)
+        use = pod_class.template.use
+        if pod.resize is not None:
+            use = PodUsage.of(pod.spec, pod.resize, self.resize_rules)
+        info = PodInfo(pod, pod_class, use)
         if pod.resize is not None:
             self.nodes.track(resource for resource, _ in info.use.amounts)
         self._pods[key] = info

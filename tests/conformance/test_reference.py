@@ -81,8 +81,8 @@ def test_vector_files_are_complete():
     assert len(vectors.load("default_spread_public")) == 200
     assert len(vectors.load("volumes_public")) == 800
     assert len(vectors.traces()) == 20
-    assert len(vectors.preemptions()) == 600
-    assert sum(len(vectors.chunk(number)) for number in range(vectors.CHUNKS)) == 2568
+    assert len(vectors.preemptions()) == 600 + 7
+    assert sum(len(vectors.chunk(number)) for number in range(vectors.CHUNKS)) == 2568 + 30
 
 
 def test_a_difference_names_field_plugin_and_node():

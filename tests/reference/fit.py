@@ -3,7 +3,14 @@
 from math import copysign, trunc
 
 from tests.reference.node_plugins import Rejections, Scores
-from tests.reference.resources import Whole, amounts, nonzero_requests, requests, whole
+from tests.reference.resources import (
+    Whole,
+    amounts,
+    nonzero_requests,
+    requests,
+    whole,
+    without_pod_level,
+)
 from tests.reference.view import Manifest, Verdict, View, status_of
 
 CORE = ("cpu", "memory", "ephemeral-storage")
@@ -24,7 +31,9 @@ def is_scalar(resource: str) -> bool:
 def used_on(view: View, node_name: str) -> Whole:
     total: Whole = {}
     for pod in view.pods_on[node_name]:
-        for resource, amount in requests(pod, placed=True).items():
+        for resource, amount in requests(
+            pod, placed=True, kubernetes=view.settings.kubernetes
+        ).items():
             total[resource] = total.get(resource, 0) + amount
     return total
 
@@ -86,11 +95,15 @@ def resource_score(view: View, want: int, allocatable: int) -> int:
 
 def score_fit(view: View, pod: Manifest, feasible: list[str]) -> Scores:
     """Mean over cpu and memory, with defaults for containers that state no request."""
-    wanted = nonzero_requests(pod)
+    kubernetes = view.settings.kubernetes
+    wanted = nonzero_requests(without_pod_level(pod) if view.settings.follows_code else pod)
     scores = {}
     for name in feasible:
         allocatable = allocatable_of(view.nodes[name])
-        placed = [nonzero_requests(each, placed=True) for each in view.pods_on[name]]
+        placed = [
+            nonzero_requests(each, placed=True, kubernetes=kubernetes)
+            for each in view.pods_on[name]
+        ]
         parts = [
             resource_score(
                 view,

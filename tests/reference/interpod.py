@@ -78,7 +78,7 @@ def selects_namespace(
     """The union of the listed and the selected; neither given: the owner's own namespace.
 
     The incoming pod's selector finds stored namespaces only, by their labels; an empty one finds
-    all. A placed pod's selector is asked about the incoming pod's namespace, which has no labels
+    all, and in the code of some versions one that only excludes, too. A placed pod's selector is asked about the incoming pod's namespace, which has no labels
     if it was never stored.
     """
     if excepts_namespace(view, term, name):
@@ -91,6 +91,8 @@ def selects_namespace(
     if not listed and selector is None:
         return name == namespace_of(owner)
     if name in (listed or []) or is_empty_selector(selector):
+        return True
+    if not placed and view.settings.negation_selects_all and selector_matches(selector, {}):
         return True
     if name not in view.namespace_labels and not placed:
         return False

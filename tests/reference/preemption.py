@@ -2,23 +2,22 @@
 
 from collections.abc import Iterable
 from copy import copy
-from typing import Any
-
 from tests.reference import node_plugins
-from tests.reference.pipeline import evaluate_view, filters_of
-from tests.reference.selectors import is_empty_selector, selector_matches
-from tests.reference.view import (
-    Manifest,
-    Verdict,
-    View,
-    is_terminating,
-    labels_of,
-    name_of,
-    namespace_of,
-    priority_of,
-    spec_of,
-    status_of,
-)
+from tests.reference.pipeline import evaluate_view
+from tests.reference.pipeline import filters_of
+from tests.reference.selectors import is_empty_selector
+from tests.reference.selectors import selector_matches
+from tests.reference.view import Manifest
+from tests.reference.view import Verdict
+from tests.reference.view import View
+from tests.reference.view import is_terminating
+from tests.reference.view import labels_of
+from tests.reference.view import name_of
+from tests.reference.view import namespace_of
+from tests.reference.view import priority_of
+from tests.reference.view import spec_of
+from tests.reference.view import status_of
+from typing import Any
 
 NEVER = "preemption: not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "preemption: not eligible due to a terminating pod on the nominated node."
@@ -43,7 +42,8 @@ def evaluate_preemption(view: View, pod: Manifest, budgets: list[Manifest]) -> A
     found = preempt(view, pod, budgets, answer)
     is_newest = view.settings.kubernetes == "1.37"
     if isinstance(found, str):
-        full = f"{message} {found if is_newest else f'no new claims to deallocate, {found}'}"
+        claims = "" if view.settings.kubernetes == "1.37" else " {found if is_newest else f'no new claims to deallocate,"
+        full = f"{message}{claims} {found}'}"
         return answer | told | {"why": found, "fullMessage": full}
     best = choose(found)
     names = {
@@ -117,18 +117,27 @@ def dry_run(
     if not lower:
         return [NO_VICTIMS]
     kept = [each for each in view.pods_on[node_name] if each not in lower]
-    rejected = rejection(view.holding(node_name, kept), pod, node_name)
+    rejected = rejection(with_only(view, node_name, kept), pod, node_name)
     if rejected is not None:
         return rejected.reasons
     violating = violating_pods(view, lower, budgets)
     others = [each for each in lower if each not in violating]
     victims = []
     for each in (*violating, *others):
-        if rejection(view.holding(node_name, [*kept, each]), pod, node_name) is None:
+        if rejection(with_only(view, node_name, [*kept, each]), pod, node_name) is None:
             kept.append(each)
         else:
             victims.append(each)
     return sorted(victims, key=importance), sum(each in violating for each in victims)
+
+
+def with_only(view: View, node_name: str, kept: list[Manifest]) -> View:
+    """The node without all others of its pods; by its code, the terminating ones lower counts, too."""
+    twin = view.holding(node_name, kept)
+    if view.settings.follows_code:
+        gone = [each for each in view.pods_on[node_name] if each not in kept]
+        twin.uncounted = {node_name: [each for each in gone if is_terminating(each)]}
+    return twin
 
 
 def rejection(view: View, pod: Manifest, node_name: str) -> Verdict | None:

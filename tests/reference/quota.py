@@ -7,6 +7,7 @@ from math import ceil
 from tests.reference import opportunity
 from tests.reference.resources import Amounts, amounts, pod_amounts
 from tests.reference.view import (
+    NEWEST,
     PREFERRED,
     REQUIRED,
     Manifest,
@@ -34,6 +35,7 @@ class Quotas:
         nodes: Iterable[Manifest] = (),
     ) -> None:
         self._config = config
+        self._kubernetes = config.get("kubernetes", NEWEST)
         self._nodes = list(nodes)
         self._means_all = _empty_list_means_all(config)
         self._limited = config.get("limitedResources") or []
@@ -95,7 +97,7 @@ class Quotas:
         costs = {}
         if any(each.startswith(opportunity.PREFIX) for each in hard(quota)):
             costs = opportunity.cost(self._config, self._nodes, pod)
-        return charge(pod) | count | costs
+        return charge(pod, self._kubernetes) | count | costs
 
     def _is_in(self, scope: Scope, pod: Manifest) -> bool:
         name, operator, values = scope
@@ -103,7 +105,7 @@ class Quotas:
         match name:
             case "BestEffort" | "NotBestEffort":
                 needs = any(
-                    charge(pod).get(f"{side}.{resource}")
+                    charge(pod, self._kubernetes).get(f"{side}.{resource}")
                     for side in ("requests", "limits")
                     for resource in ("cpu", "memory")
                 )
@@ -178,9 +180,9 @@ def _scope(each: Manifest) -> Scope:
     return shipped, each.get("operator") or "Exists", each.get("values") or []
 
 
-def charge(pod: Manifest) -> Amounts:
+def charge(pod: Manifest, kubernetes: str) -> Amounts:
     """Under the names that quotas have; requests of cpu, memory and storage under two."""
-    requested = pod_amounts(pod, placed=True, missing={})
+    requested = pod_amounts(pod, placed=True, missing={}, kubernetes=kubernetes, quota=True)
     limits: Amounts = {}
     for container in spec_of(pod).get("containers") or []:
         own = amounts((container.get("resources") or {}).get("limits"))

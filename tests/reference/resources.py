@@ -1,6 +1,7 @@
 """Quantities and what pods request, in exact fractions; rounding up happens once per pod."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -13,6 +14,8 @@ BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 POD_LEVEL = ("cpu", "memory")
 DEFAULT_REQUESTS = {"cpu": Fraction(1, 10), "memory": Fraction(200 * 1024 * 1024)}
 """What a container without a request counts in NodeResourcesFit's score."""
+
+OLDEST = "1.35"
 
 Amounts = dict[str, Fraction]
 Whole = dict[str, int]
@@ -54,66 +57,131 @@ def requests_of(owner: Manifest) -> Amounts:
     return amounts((owner.get("resources") or {}).get("requests"))
 
 
-def container_requests(pod: Manifest, container: Manifest, statuses: list[Manifest]) -> Amounts:
-    """With an in-place resize status: the largest of what is asked, in use and allocated."""
-    asked = requests_of(container)
-    status = next((each for each in statuses if each.get("name") == container.get("name")), None)
-    if status is None or status.get("resources") is None:
-        return asked
-    held = larger(requests_of(status), amounts(status.get("allocatedResources")))
+def status_of_container(pod: Manifest, container: Manifest) -> Manifest:
+    fields = ("containerStatuses", "initContainerStatuses")
+    both = [each for field in fields for each in status_of(pod).get(field) or []]
+    return next((each for each in both if each.get("name") == container.get("name")), {})
+
+
+def is_infeasible(pod: Manifest) -> bool:
+    """The first condition of that type decides."""
     conditions = status_of(pod).get("conditions") or []
-    infeasible = any(
-        each["type"] == "PodResizePending" and each.get("reason") == "Infeasible"
-        for each in conditions
-    )
-    return held if infeasible else larger(asked, held)
+    pending = next((each for each in conditions if each["type"] == "PodResizePending"), {})
+    return pending.get("reason") == "Infeasible"
 
 
-def pod_amounts(pod: Manifest, *, placed: bool, missing: Amounts) -> Amounts:
-    """All requests of a pod; `missing` stands in, container by container, for absent ones."""
-    status = status_of(pod) if placed else {}
-    spec = spec_of(pod)
+def is_sidecar(container: Manifest) -> bool:
+    return container.get("restartPolicy") == "Always"
 
-    def own(container: Manifest, statuses: str) -> Amounts:
-        return missing | container_requests(pod, container, status.get(statuses) or [])
 
+Own = Callable[[Manifest], Amounts]
+"""What one container counts."""
+
+
+def largest_of(pod: Manifest) -> Own:
+    """Up to 1.36: of each container the largest of what is asked, in use and allocated."""
+    ordinary = [each for each in spec_of(pod).get("initContainers") or [] if not is_sidecar(each)]
+
+    def own(container: Manifest) -> Amounts:
+        asked, status = requests_of(container), status_of_container(pod, container)
+        if container in ordinary or status.get("resources") is None:
+            return asked
+        held = larger({}, requests_of(status), amounts(status.get("allocatedResources")))
+        return held if is_infeasible(pod) else larger(asked, held)
+
+    return own
+
+
+def allocated_to(pod: Manifest) -> Own:
+    def own(container: Manifest) -> Amounts:
+        given = status_of_container(pod, container).get("allocatedResources")
+        if given is not None:
+            return amounts(given)
+        return {} if is_infeasible(pod) else requests_of(container)
+
+    return own
+
+
+def used_by(pod: Manifest) -> Own:
+    def own(container: Manifest) -> Amounts:
+        used = (status_of_container(pod, container).get("resources") or {}).get("requests")
+        return allocated_to(pod)(container) if used is None else amounts(used)
+
+    return own
+
+
+def summed(pod: Manifest, own: Own, missing: Amounts) -> Amounts:
+    """What the containers of a pod need together at most, one after the other and beside sidecars."""
     running: Amounts = {}
-    for container in spec.get("containers") or []:
-        running = plus(running, own(container, "containerStatuses"))
+    for container in spec_of(pod).get("containers") or []:
+        running = plus(running, missing | own(container))
     sidecars: Amounts = {}
     starting: Amounts = {}
-    for container in spec.get("initContainers") or []:
-        if container.get("restartPolicy") == "Always":
-            asked = own(container, "initContainerStatuses")
+    for container in spec_of(pod).get("initContainers") or []:
+        asked = missing | own(container)
+        if is_sidecar(container):
             running, sidecars = plus(running, asked), plus(sidecars, asked)
             starting = larger(starting, sidecars)
         else:
-            asked = missing | requests_of(container)
             starting = larger(starting, plus(sidecars, asked))
-    total = larger(running, starting) | pod_level_requests(pod)
-    return plus(total, amounts(spec.get("overhead")))
+    return larger(running, starting)
 
 
-def pod_level_requests(pod: Manifest) -> Amounts:
-    """These replace what the containers add up to."""
+def pod_amounts(
+    pod: Manifest, *, placed: bool, missing: Amounts, kubernetes: str = OLDEST, quota: bool = False
+) -> Amounts:
+    """All requests of a pod; `missing` stands in, container by container, for absent ones.
+
+    Quotas do not see what the status says of the pod as a whole.
+    """
+    status = status_of(pod) if placed else {}
+    reads_level = kubernetes != OLDEST and not quota
+    used, given = status.get("resources"), status.get("allocatedResources")
+    if not placed:
+        total = summed(pod, requests_of, missing)
+    elif kubernetes in (OLDEST, "1.36"):
+        total = summed(pod, largest_of(pod), missing)
+    else:
+        several = [] if is_infeasible(pod) else [summed(pod, requests_of, missing)]
+        if reads_level and used and used.get("requests") is not None and given is not None:
+            several += [amounts(given), amounts(used["requests"])]
+        else:
+            several += [summed(pod, own, missing) for own in (allocated_to(pod), used_by(pod))]
+        total = larger(*several)
+    level = pod_level(requests_of(spec_of(pod)))
+    if level and reads_level and used is not None:
+        held = pod_level(larger(amounts(used.get("requests")), amounts(given)))
+        now = held if is_infeasible(pod) else larger(level, held)
+        level = now if kubernetes == "1.37" else {each: now.get(each, Fraction()) for each in level}
+    return plus(total | level, amounts(spec_of(pod).get("overhead")))
+
+
+def pod_level(requested: Amounts) -> Amounts:
+    """What can be asked for the pod as a whole; it replaces what the containers add up to."""
     return {
         name: amount
-        for name, amount in requests_of(spec_of(pod)).items()
+        for name, amount in requested.items()
         if name in POD_LEVEL or name.startswith("hugepages-")
     }
 
 
-def requests(pod: Manifest, *, placed: bool = False) -> Whole:
-    return whole(pod_amounts(pod, placed=placed, missing={}))
+def requests(pod: Manifest, *, placed: bool = False, kubernetes: str = OLDEST) -> Whole:
+    return whole(pod_amounts(pod, placed=placed, missing={}, kubernetes=kubernetes))
 
 
-def nonzero_requests(pod: Manifest, *, placed: bool = False) -> Whole:
+def nonzero_requests(pod: Manifest, *, placed: bool = False, kubernetes: str = OLDEST) -> Whole:
     """Requests for scoring: a container's absent cpu or memory counts a small default.
 
     A placed pod with pod-level requests gets the default only for what no level mentions.
     """
     missing = DEFAULT_REQUESTS
-    if placed and pod_level_requests(pod):
-        mentioned = pod_amounts(pod, placed=True, missing={})
+    if placed and pod_level(requests_of(spec_of(pod))):
+        mentioned = pod_amounts(pod, placed=True, missing={}, kubernetes=kubernetes)
         missing = {name: each for name, each in missing.items() if name not in mentioned}
-    return whole(pod_amounts(pod, placed=placed, missing=missing))
+    return whole(pod_amounts(pod, placed=placed, missing=missing, kubernetes=kubernetes))
+
+
+def without_pod_level(pod: Manifest) -> Manifest:
+    """The pod as kube-scheduler's code scores its fit."""
+    spec = {name: each for name, each in spec_of(pod).items() if name != "resources"}
+    return pod | {"spec": spec}

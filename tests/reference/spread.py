@@ -139,7 +139,13 @@ def matching_pods(view: View, node_name: str, constraint: Manifest, pod: Manifes
     selector = selector_of(constraint, pod)
     if is_empty_selector(selector):
         return 0
-    return sum(
+    uncounted = sum(
+        namespace_of(gone) == namespace_of(pod)
+        and "namespaceSelector" not in constraint
+        and selector_matches(selector, labels_of(gone))
+        for gone in view.uncounted.get(node_name, [])
+    )
+    return -uncounted + sum(
         reaches(view, constraint, pod, namespace_of(placed))
         and not is_terminating(placed)
         and selector_matches(selector, labels_of(placed))

@@ -85,6 +85,8 @@ class Settings:
         self.reads_namespace_selectors = bool(features.get("PodAffinityNamespaceSelector", True))
         self.weight_per_term = part("preferredTermWeight", "PerTerm")
         self.kubernetes = config.get("kubernetes", NEWEST)
+        self.follows_code = config.get("kubernetesRules") != "Documented"
+        self.negation_selects_all = self.follows_code and self.kubernetes in ("1.35", "1.36")
         self.daemon_namespaces = config.get("daemonNamespaces", ["kube-system"])
         self.hard_pod_affinity_weight = config.get("hardPodAffinityWeight", 1)
         self.symmetric_preferred_affinity = config.get("symmetricPreferredAffinity", True)
@@ -115,6 +117,8 @@ class View:
         self.nodes = {name_of(node): node for node in nodes}
         self.objects = list(objects)
         self.pods_on: dict[str, list[Manifest]] = {name: [] for name in self.nodes}
+        self.uncounted: dict[str, list[Manifest]] = {}
+        """Terminating pods by node that a dry run has removed, and that lower counts they were not in."""
         self.nominated: dict[str, list[Manifest]] = {name: [] for name in self.nodes}
         """The pods that wait for room on a node."""
         for pod in pods:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
+from service.model.cluster.cluster_config import ClusterConfig, stored_config
 from service.model.core.errors import StorageUnavailable
 from service.store.db.connector import data_source_name
 from service.store.schema.migrate import (
@@ -158,6 +159,19 @@ def test_two_who_start_at_once_migrate_once(empty_database_url: str):
     with ThreadPoolExecutor(4) as starters:
         list(starters.map(upgrade, [empty_database_url] * 4))
     assert asyncio.run(_clusters(empty_database_url)) == [(1, "default")]
+
+
+async def test_the_first_cluster_of_a_new_database_has_the_present_defaults(
+    empty_database_url: str,
+):
+    await upgrade_async(empty_database_url)
+    connection = await asyncpg.connect(data_source_name(empty_database_url))
+    for table in ("change", "object"):
+        bodies = await connection.fetch(f"SELECT kind, body FROM {table}")
+        assert [(row["kind"], stored_config(row["body"])) for row in bodies] == [
+            ("Cluster", ClusterConfig())
+        ]
+    await connection.close()
 
 
 async def test_migrating_again_changes_nothing(empty_database_url: str):

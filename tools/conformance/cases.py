@@ -5,7 +5,7 @@ A case is one JSON object: a cluster, an incoming pod, and what kube-scheduler's
 no I/O.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,12 @@ DAEMONS = "kube-system"
 """The namespace in which Moorage takes pods for daemons by default."""
 SINGLE_NODES = "kubernetes.io/hostname"
 """The topology key that Moorage allows by default for anti-affinity against all namespaces."""
+
+BY_DOCUMENTATION: Mapping[str, Any] = {"kubernetesRules": "Documented"}
+"""The setting with which documented rules count where kube-scheduler's code has others."""
+
+DOCUMENTED = "-documented"
+"""How the names of vectors and groups end that are compared with documented rules."""
 
 READER_NOTES = frozenset({"preAdmission"})
 """Entries of a vector's config that are for its reader, and are no settings."""
@@ -75,10 +81,12 @@ def group_of(vector: Vector) -> str:
     """Return the group that a vector is counted under: its name without the running number."""
     if is_trace(vector):
         return "traces"
+    name = str(vector["name"])
+    ending = DOCUMENTED if name.endswith(DOCUMENTED) else ""
     if vector.get("source") == "seed":
-        return "scenarios"
-    stem, _, number = str(vector["name"]).rpartition("-")
-    return stem if number.isdigit() else str(vector["name"])
+        return f"scenarios{ending}"
+    stem, _, number = name.removesuffix(ending).rpartition("-")
+    return f"{stem}{ending}" if number.isdigit() else name
 
 
 def settings_of(vector: Vector) -> dict[str, Any]:
@@ -157,13 +165,16 @@ def objects_of(vector: Vector) -> list[dict[str, Any]]:
     ]
 
 
-def expected_of(case: Vector) -> Mapping[str, Any]:
-    """Return the answer that a case expects.
-
-    If kube-scheduler's code deviates from Kubernetes' documented rule, this is what the rule says.
-    """
-    expected: Mapping[str, Any] = case.get("expectDocumented") or case["expect"]
-    return expected
+def by_documentation(vectors: Iterable[Vector]) -> Iterator[Vector]:
+    """Yield the cases whose answer is another one by Kubernetes' documentation, with that answer."""
+    for case in vectors:
+        if "expectDocumented" in case:
+            yield {
+                **case,
+                "name": f"{case['name']}{DOCUMENTED}",
+                "config": {**case["config"], **BY_DOCUMENTATION},
+                "expect": case["expectDocumented"],
+            }
 
 
 def asks_for_preemption(case: Vector) -> bool:
@@ -181,7 +192,7 @@ def request_of(case: Vector) -> dict[str, Any]:
 
 def result_differences(case: Vector, result: Mapping[str, Any]) -> list[Difference]:
     """Compare the result of a simulation with what a case expects."""
-    expected = expected_of(case)
+    expected = case["expect"]
     if not asks_for_preemption(case):
         return differences(expected, result["explanation"])
     explained = {name: value for name, value in expected.items() if name not in OF_PREEMPTION}

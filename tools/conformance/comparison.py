@@ -23,9 +23,11 @@ from moorage.cli.session.options import URL_DEFAULT, Token, Url
 from service.cli.server_failures import as_command_errors
 from service.server.local_server import LocalServer, temporary_folder
 from tools.conformance.cases import (
+    DOCUMENTED,
     Difference,
     Vector,
     asks_for_preemption,
+    by_documentation,
     departures_of,
     group_of,
     is_trace,
@@ -88,7 +90,12 @@ def conformance(
     ] = None,
 ) -> None:
     """Compare a server's answers with kube-scheduler's; the exit code is 0 if all are equal."""
-    vectors = [vector for vector in read_objects(files) if not only or only in str(vector["name"])]
+    given = list(read_objects(files))
+    vectors = [
+        vector
+        for vector in (*given, *by_documentation(given))
+        if not only or only in str(vector["name"])
+    ]
     if not vectors:
         raise WrongUsage("There is no vector to compare with.")
     output = Output()
@@ -177,6 +184,12 @@ placement on a cluster that a client builds over HTTP.
 Cases of preemption are asked as simulations alone, as kube-scheduler's answers rest on what the
 `status` of disruption budgets says, which a stored cluster works out itself. They compare the
 victims on every node where preemption helps, the chosen node, and the words where it does not help.
+
+Kube-scheduler's code departs from what Kubernetes documents in three places
+([details](semantics.md#where-code-and-documentation-differ)). Vectors whose
+answer depends on that are compared with the code's answers, like all others. They are asked once
+more with `kubernetesRules: Documented`, for what the documented rule says: these are the groups
+`…-documented` at the end, which are not part of the sum.
 
 There are no vectors for claims to devices and for the groups of `scheduling.k8s.io`: these follow
 Kubernetes' code as we read it, and are compared with slow references of our own. Features behind
@@ -283,7 +296,9 @@ def _refused(refusal: Refused) -> Difference:
 
 def _rows(tallies: dict[str, Tally]) -> list[tuple[str, int, int]]:
     rows = [(group, counts.checked, counts.passed) for group, counts in tallies.items()]
-    return [*rows, ("all", sum(row[1] for row in rows), sum(row[2] for row in rows))]
+    own = [row for row in rows if not row[0].endswith(DOCUMENTED)]
+    total = ("all", sum(row[1] for row in own), sum(row[2] for row in own))
+    return [*own, total, *(row for row in rows if row not in own)]
 
 
 def _print_failures(output: Output, failures: Sequence[Check]) -> None:

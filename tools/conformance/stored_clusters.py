@@ -17,7 +17,6 @@ from tools.conformance.cases import (
     Difference,
     Vector,
     differences,
-    expected_of,
     objects_of,
     settings_of,
 )
@@ -41,7 +40,7 @@ def stored_differences(client: Client, case: Vector) -> list[Difference]:
     """
     with _cluster(client, settings_of(case)) as cluster:
         _Road(cluster, case).walk()
-        pod, expected = case["pod"], expected_of(case)
+        pod, expected = case["pod"], case["expect"]
         place = cluster.path("placements")
         asked = cluster.post(place, {"pods": [pod], "dryRun": True, "explain": "Full"})
         found = differences(expected, asked["results"][0]["explanation"])

@@ -606,6 +606,11 @@ class ClusterConfig(TypedDict):
     """The Kubernetes version whose kube-scheduler decides. A cluster keeps its version until
     another one is set; new clusters get the newest. Default: `"1.35"`.
     """
+    kubernetesRules: NotRequired[Literal["Documented", "Implemented"]]
+    """Which rules count where the code of this version's kube-scheduler departs from what
+    Kubernetes documents: those that it implements, or the documented ones. Default:
+    `"Implemented"`.
+    """
     semantics: NotRequired[Literal["DesignDocuments", "Kubernetes"]]
     """Preset for the four settings that follow: one that is null takes the preset's choice.
     Default: `"Kubernetes"`.
@@ -3574,6 +3579,10 @@ class PodStatus(TypedDict):
     """Resources granted to running containers."""
     initContainerStatuses: NotRequired[list[ContainerStatus] | None]
     """Resources granted to running init containers."""
+    resources: NotRequired[ResourceRequirements | None]
+    """Requests and limits of the pod as a whole, as they are in force."""
+    allocatedResources: NotRequired[dict[str, str | int | float] | None]
+    """What the node has granted the pod as a whole."""
     resourceClaimStatuses: NotRequired[list[PodResourceClaimStatus] | None]
     """Claims that were made from templates, one for each."""
 

@@ -12,7 +12,7 @@ from service.model.core.kind import DeclaredObject, alike
 from service.model.core.primitives import LabelSelector, Partial
 from service.model.nodes.node import Node
 from service.model.pods.pod import Pod
-from service.model.pods.requests import placed_requests
+from service.model.pods.requests import named_resources
 
 Pair = tuple[str, str]
 """A label's key and value."""
@@ -125,9 +125,7 @@ def object_events(
 
 
 def _removal_event(pod: Pod) -> ClusterEvent:
-    amounts = placed_requests(pod.spec, pod.resize).amounts
-    freed = frozenset(name for name, amount in amounts.items() if amount)
-    return ClusterEvent(Change.POD_LEFT, (pod,), freed)
+    return ClusterEvent(Change.POD_LEFT, (pod,), named_resources(pod.spec, pod.resize))
 
 
 def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:

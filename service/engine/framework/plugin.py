@@ -70,6 +70,9 @@ class Headroom(NamedTuple):
     taken: Callable[[PodClass], int] | None = None
     """Returns the amount that a pod of a class takes. If this is None and `resource` is "", pods
     take nothing."""
+    taken_in_code: Callable[[PodClass], int] | None = None
+    """Returns what kube-scheduler's preemption lets a pod of a class give back, or None if that is
+    what it takes."""
     counted: Mask | None = None
     """The nodes whose pods count, shape (nodes,), or None for all."""
     is_given: bool = False

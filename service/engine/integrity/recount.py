@@ -295,7 +295,7 @@ class _Nodes:
 
     def _use_of(self, pod: Pod) -> PodUsage:
         if pod.resize is not None:
-            return PodUsage.of(pod.spec, pod.resize)
+            return PodUsage.of(pod.spec, pod.resize, self._cluster.resize_rules)
         known = self._uses.get(id(pod.spec))
         if known is None:
             if len(self._uses) >= SPECS_MAX:

@@ -265,7 +265,7 @@ class MoveEvaluator:
     def use(self, pod: Pod) -> PodUsage:
         """Return the resources that a pod uses on its node."""
         if pod.resize is not None:
-            return PodUsage.of(pod.spec, pod.resize)
+            return PodUsage.of(pod.spec, pod.resize, self._cluster.resize_rules)
         return self._cluster.class_of(pod).template.use
 
 

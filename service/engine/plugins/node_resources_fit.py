@@ -188,7 +188,7 @@ class NodeResourcesFit(NodePlugin):
 
         An extended resource that the pod does not request is omitted, as in Kubernetes.
         """
-        asked = dict(rules.needs.amounts)
+        asked = dict(rules.needs.scored_amounts)
         scored = dict(zip(("cpu", "memory"), rules.needs.scored, strict=True))
         for resource, weight in self._arguments.resources:
             if resource in scored:

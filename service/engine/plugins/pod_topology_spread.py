@@ -146,7 +146,13 @@ class PodTopologySpread(RelationPlugin):
         for rule, self_matches in _hard(pod_class):
             rooms.append(Headroom(MISSING, rule.key.keyed.astype(np.int64) - 1))
             spare = rule.key.on_nodes(_spare(rule, self_matches=self_matches))
-            room = Headroom(SKEW, spare, taken=_taken(rule), counted=rule.included_nodes.mask)
+            room = Headroom(
+                SKEW,
+                spare,
+                taken=_taken(rule),
+                taken_in_code=_taken_in_code(rule, pod_class.namespace),
+                counted=rule.included_nodes.mask,
+            )
             rooms.append(room)
         return Headrooms(tuple(rooms), first_only=True)
 
@@ -317,6 +323,23 @@ def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
     def taken(pod_class: PodClass) -> int:
         entries = pod_class.matched
         return sum(counted is counter for entry in entries for counted in entry.counters.values())
+
+    return taken
+
+
+def _taken_in_code(rule: SpreadRule, namespace: str) -> Callable[[PodClass], int] | None:
+    """Return `_taken` as in kube-scheduler's preemption, or None.
+
+    There, terminating pods that leave lower the counts, too, although they were never counted.
+    """
+    counted = _taken(rule)
+    if counted is None:
+        return None
+
+    def taken(pod_class: PodClass) -> int:
+        if pod_class.terminating and pod_class.namespace == namespace:
+            return int(rule.uncounts(pod_class.labels))
+        return counted(pod_class)
 
     return taken
 

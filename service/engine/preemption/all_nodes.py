@@ -38,7 +38,16 @@ class Verdict(NamedTuple):
 class Removable:
     """The evictable pods of some nodes."""
 
-    def __init__(self, table: ImportanceTable, slots: Slots, removability: Removability) -> None:
+    def __init__(
+        self,
+        table: ImportanceTable,
+        slots: Slots,
+        removability: Removability,
+        *,
+        follows_code: bool = False,
+    ) -> None:
+        """Create the pods; with `follows_code`, they give back what kube-scheduler's code says."""
+        self._follows_code = follows_code
         self.table = table
         self.slots = slots
         self.priorities: Ints = table.priorities[: table.used].take(slots, axis=1)
@@ -59,11 +68,12 @@ class Removable:
             )
             amounts *= self.mask
             return amounts
-        if room.taken is None:
+        taken = room.taken
+        if self._follows_code and room.taken_in_code is not None:
+            taken = room.taken_in_code
+        if taken is None:
             return None
-        by_class = np.array(
-            [room.taken(pod_class) for pod_class in self.table.classes], dtype=np.int64
-        )
+        by_class = np.array([taken(pod_class) for pod_class in self.table.classes], dtype=np.int64)
         counts: Ints = by_class.take(
             self.table.class_ids[: self.table.used].take(self.slots, axis=1)
         )
@@ -138,8 +148,10 @@ class PreemptionCandidates:
         verdict: Verdict,
         removability: Removability,
         budgets: Budgets,
+        *,
+        follows_code: bool = False,
     ) -> None:
-        removable = Removable(table, verdict.fitting, removability)
+        removable = Removable(table, verdict.fitting, removability, follows_code=follows_code)
         self.slots = verdict.fitting
         self._table = table
         self._priorities = removable.priorities

@@ -20,8 +20,14 @@ class NodeByNodeSearch:
         pod: Pod,
         removability: Removability,
         budgets: Budgets,
+        *,
+        follows_code: bool = False,
     ) -> None:
+        """Create a search; with `follows_code`, evictions count as in kube-scheduler's code."""
         self._cluster = cluster
+        self._pod = pod
+        template = cluster.class_of(pod).template
+        self._spread = template.hard_spread if follows_code else ()
         self._removability = removability
         self._budgets = budgets
         self._check = NodeCheck(cluster, pod)
@@ -36,6 +42,7 @@ class NodeByNodeSearch:
         )
         for pod in removed:
             cluster.delete_pod(pod.namespace, pod.name)
+            self._discount(pod, slot, 1)
         try:
             return self._check.reasons(slot) or self._reprieve(slot, removed)
         finally:
@@ -50,9 +57,19 @@ class NodeByNodeSearch:
         for pod, violating in sorted(pairs, key=lambda pair: not pair[1]):
             mark = cluster.mark()
             cluster.put_pod(pod)
+            self._discount(pod, slot, -1)
             if self._check.still_fits(slot, open_filters):
                 continue
             cluster.undo(mark)
             victims.append(pod)
             violations += violating
         return victims_of(victims, violations)
+
+    def _discount(self, pod: Pod, slot: int, pods: int) -> None:
+        """Subtract a terminating pod that leaves from counts that never had it."""
+        if not pod.terminating or not self._spread or pod.namespace != self._pod.namespace:
+            return
+        counters = {rule.counter: None for rule in self._spread if rule.uncounts(pod.labels)}
+        for counter in counters:
+            if counter is not None:
+                self._cluster.discount(counter, slot, pods)

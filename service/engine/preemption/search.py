@@ -21,11 +21,7 @@ from service.engine.placing.refusal import (
     message_of,
     prefilter,
 )
-from service.engine.preemption.all_nodes import (
-    PreemptionCandidates,
-    Removable,
-    judge,
-)
+from service.engine.preemption.all_nodes import PreemptionCandidates, Removable, judge
 from service.engine.preemption.budgets import Budgets
 from service.engine.preemption.cross_node import NOTHING, CrossNodeSearch
 from service.engine.preemption.one_node import NodeByNodeSearch
@@ -45,6 +41,8 @@ CUT_SHORT = "The search for victims on other nodes ended early; there may still 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CLAIMS: Final = "no new claims to deallocate"
 """DynamicResources' report on a pod without device claims."""
+CLAIMS_KEPT: Final = "still not schedulable"
+"""DynamicResources' report on a pod with device claims."""
 VICTIMS_MAX: Final = 1_000
 """The total number of the candidates' victims at which the cross-node search stops."""
 
@@ -75,25 +73,21 @@ class NoPreemption(NamedTuple):
     """The message of Kubernetes' plugin, or None if Kubernetes does not call it."""
     ends_nomination: bool = False
     """Whether the pod's previous nomination has become useless."""
-    claims_devices: bool = False
-    """Whether DynamicResources has examined the pod's claims."""
-    omits_devices: bool = False
-    """Whether DynamicResources reports nothing if it cannot help."""
+    of_devices: str = NO_CLAIMS
+    """The report of DynamicResources, which is called first, or "" if it has none."""
 
     def message_after(self, message: str) -> str:
         """Return Kubernetes' report on a pod that was refused with this message.
 
-        DynamicResources is called first and reports on every pod. If PreFilter refused all nodes,
-        it does not find its own state, and preemption is not called.
+        If PreFilter refused all nodes, DynamicResources does not find its own state, and preemption
+        is not called.
         """
         if message == NO_NODES:
             return message
         if self.why is None:
             return f"{message} not found"
-        if self.omits_devices:
-            return f"{message} {self.why}"
-        of_devices = "still not schedulable" if self.claims_devices else NO_CLAIMS
-        return f"{message} {of_devices}, {self.why}"
+        reports = filter(None, (self.of_devices, self.why))
+        return f"{message} {', '.join(reports)}"
 
 
 def preempt(
@@ -123,12 +117,11 @@ def preempt(
     outcome = _preempt(
         cluster, pod, pod_class, budgets, within, scope, all_candidates=all_candidates
     )
-    if isinstance(outcome, NoPreemption):
-        return outcome._replace(
-            claims_devices=pod_class.devices is not None,
-            omits_devices=cluster.config.scheduler_version.omits_device_report,
-        )
-    return outcome
+    if isinstance(outcome, Preemption):
+        return outcome
+    if cluster.config.scheduler_version.omits_device_report:
+        return outcome._replace(of_devices="")
+    return outcome if pod_class.devices is None else outcome._replace(of_devices=CLAIMS_KEPT)
 
 
 def _preempt(
@@ -148,7 +141,13 @@ def _preempt(
     tried = _resolvable_at_first(cluster, pod, profile, prefiltered)
     if pod.spec.preemption_policy == "Never":
         return NoPreemption(f"preemption: {NEVER}")
-    search = _Search(cluster, pod, Removability(pod.priority, within), budgets)
+    search = _Search(
+        cluster,
+        pod,
+        Removability(pod.priority, within),
+        budgets,
+        follows_code=cluster.config.follows_code and scope == "Node",
+    )
     resolvable = _resolvable(cluster, pod, profile, prefiltered) if scope == "Domains" else tried
     if _is_under_way(cluster, pod, tried) or (
         scope == "Domains" and search.is_under_way(resolvable)
@@ -217,8 +216,12 @@ class _Search:
         pod: Pod,
         removability: Removability,
         budgets: Sequence[DisruptionBudget],
+        *,
+        follows_code: bool,
     ) -> None:
         self._cluster = cluster
+        self._follows_code = follows_code
+        """Whether evictions count as in kube-scheduler's code, also where that makes no room."""
         self._removability = removability
         self._pod = pod
         self._class = cluster.class_of(pod)
@@ -243,18 +246,23 @@ class _Search:
     def search_nodes(self, slots: Slots) -> None:
         """Search these nodes for candidates."""
         cluster, pod, removability = self._cluster, self._pod, self._removability
+        follows_code = self._follows_code
         self._reasons[NOT_HELPFUL] += cluster.nodes.count - len(slots)
         table = cluster.importance(name for name, _ in self._class.template.rules.needs.amounts)
         alone = table.crowded[slots] | self._reserved()[slots]
-        removable = Removable(table, slots[~alone], removability)
+        removable = Removable(table, slots[~alone], removability, follows_code=follows_code)
         populated: Mask = np.logical_or.reduce(removable.mask, axis=0)
         self._reasons[NO_VICTIMS] += len(populated) - int(populated.sum())
-        removable = Removable(table, removable.slots[populated], removability)
+        removable = Removable(
+            table, removable.slots[populated], removability, follows_code=follows_code
+        )
         filters = profile_of(cluster, pod).filters
         verdict = judge(removable, cluster.nodes, self._class, filters)
         self._reasons += verdict.reasons
         if len(verdict.fitting):
-            self._in_bulk = PreemptionCandidates(table, verdict, removability, self._budgets)
+            self._in_bulk = PreemptionCandidates(
+                table, verdict, removability, self._budgets, follows_code=follows_code
+            )
         for slot in (*slots[alone].tolist(), *verdict.unsure.tolist()):
             self._try(slot)
 
@@ -275,7 +283,13 @@ class _Search:
             self._reasons[NO_VICTIMS] += 1
             return
         if self._trials is None:
-            self._trials = NodeByNodeSearch(self._cluster, pod, self._removability, self._budgets)
+            self._trials = NodeByNodeSearch(
+                self._cluster,
+                pod,
+                self._removability,
+                self._budgets,
+                follows_code=self._follows_code,
+            )
         outcome = self._trials.victims_on(slot)
         if isinstance(outcome, Victims):
             self._one_by_one[slot] = outcome

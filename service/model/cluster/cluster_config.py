@@ -25,6 +25,7 @@ from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, Strict
 from service.model.core.type_rules import declared
 from service.model.core.validators import Limits, Problems, list_of, without_nulls
 from service.model.pods.pod import PodSpec, TopologySpreadConstraint
+from service.model.pods.requests import ResizeRules
 from service.model.policies.priority_classes import PriorityClassEntry
 from service.model.policies.quota_rules import SYSTEM_PRIORITY_CLASSES
 from service.model.policies.quota_spec import MatchScope
@@ -81,6 +82,9 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     kubernetes: VersionName = NEWEST
     """The Kubernetes version whose kube-scheduler decides. A cluster keeps its version until another
     one is set; new clusters get the newest."""
+    kubernetes_rules: Literal["Implemented", "Documented"] = "Implemented"
+    """Which rules count where the code of this version's kube-scheduler departs from what Kubernetes
+    documents: those that it implements, or the documented ones."""
     semantics: Literal["Kubernetes", "DesignDocuments"] = "Kubernetes"
     """Preset for the four settings that follow: one that is null takes the preset's choice."""
     empty_node_selector_term: Literal["MatchNone", "MatchAll"] | None = None
@@ -188,6 +192,29 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     def scheduler_version(self) -> SchedulerVersion:
         """What the version of kube-scheduler decides differently from others."""
         return VERSIONS[self.kubernetes]
+
+    @property
+    def resize_rules(self) -> ResizeRules:
+        """How pods count that are resized in place."""
+        return self.scheduler_version.resize_rules
+
+    @property
+    def follows_code(self) -> bool:
+        """Whether kube-scheduler's code counts where it departs from Kubernetes' documentation."""
+        return self.kubernetes_rules == "Implemented"
+
+    @property
+    def negation_selects_all(self) -> bool:
+        """Whether an incoming pod's negative `namespaceSelector` selects all namespaces."""
+        return self.follows_code and self.scheduler_version.negation_selects_all
+
+    @property
+    def scores_pod_level_requests(self) -> bool:
+        """Whether NodeResourcesFit scores an incoming pod's pod-level requests.
+
+        In kube-scheduler's code, only its filter reads them.
+        """
+        return not self.follows_code
 
     @property
     def evicts_for_taints(self) -> bool:
@@ -310,6 +337,10 @@ def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfi
     return msgspec.convert(present, ClusterConfig)
 
 
+_BEFORE_VERSIONS = {"kubernetes": UNNAMED, "kubernetesRules": "Documented"}
+"""The settings of stored configurations that are older than these settings."""
+
+
 def stored_config(body: bytes) -> ClusterConfig:
     """Decode a stored configuration, which is valid but may name unknown plugins.
 
@@ -318,7 +349,7 @@ def stored_config(body: bytes) -> ClusterConfig:
     """
     try:
         present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
-        config = msgspec.convert({"kubernetes": UNNAMED, **present}, ClusterConfig)
+        config = msgspec.convert({**_BEFORE_VERSIONS, **present}, ClusterConfig)
         VERSIONS[config.kubernetes]
     except Exception as error:
         raise ObjectUnreadable(CLUSTER_KIND, "", CLUSTER_NAME) from error

@@ -90,11 +90,6 @@ WARNINGS: Mapping[str, WarningKind] = {
         "`preemption: Propose` says whom Kubernetes would evict, and one with `Evict` has them evicted. "
         "All of these heed this field in pods.",
     ),
-    "PodResizeIgnored": WarningKind(
-        "is not read: while the pod as a whole is resized, it counts with what its spec asks for",
-        "Kubernetes counts a pod whose resources as a whole are being resized with the larger of what it "
-        "asks for and what the node has granted. Moorage does so for containers, not for the pod as a whole.",
-    ),
     "MinResourcesIgnored": WarningKind(
         "is not read: the search for places knows what each member needs",
         "The coscheduling plugin uses `minResources` to give up early. Moorage searches places for the "
@@ -269,8 +264,6 @@ _OF_PODS = {
     "spec.volumes[].azureFile": VOLUMES,
     "spec.volumes[].vsphereVolume": VOLUMES,
     "spec.runtimeClassName": RUNTIME_CLASS,
-    "status.resources": "PodResizeIgnored",
-    "status.allocatedResources": "PodResizeIgnored",
     "status.extendedResourceClaimStatus": DEVICE_CLAIMS,
     "status.nodeAllocatableResourceClaimStatuses": DEVICE_CLAIMS,
 }

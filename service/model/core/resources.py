@@ -49,8 +49,11 @@ def quantity(value: object, path: str, problems: Problems) -> None:
         problems.add(path, "must be greater than or equal to 0", value)
 
 
-def quantities(key: TextCheck) -> Rule:
-    """Return a rule for a map from resource name to quantity."""
+def quantities(key: TextCheck, *, null_is_zero: bool = False) -> Rule:
+    """Return a rule for a map from resource name to quantity.
+
+    With `null_is_zero` a quantity may be null, which Kubernetes decodes as 0.
+    """
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, dict):
@@ -60,6 +63,8 @@ def quantities(key: TextCheck) -> Rule:
             message = key(resource)
             if message is not None:
                 problems.add(key_at(path, resource), f"the resource {message}", resource)
+            if sent is None and null_is_zero:
+                continue
             quantity(sent, key_at(path, resource), problems)
             _fits(resource, sent, key_at(path, resource), problems)
 
@@ -72,6 +77,17 @@ def nanos_or_none(value: object) -> int | None:
         return parse_quantity(value) if isinstance(value, str | int | float) else None
     except InvalidQuantity:
         return None
+
+
+def _nanos_or_zero(value: object) -> int | None:
+    return 0 if value is None else nanos_or_none(value)
+
+
+def zeros_for_nulls(amounts: object) -> object:
+    """Return quantities with zeros in place of nulls, or another value as it is."""
+    if not isinstance(amounts, dict):
+        return amounts
+    return {name: "0" if amount is None else amount for name, amount in amounts.items()}
 
 
 def _fits(resource: str, sent: object, path: str, problems: Problems) -> None:
@@ -126,7 +142,7 @@ def pod_resource(name: str) -> str | None:
 def _requests_within_limits(resources: Record, path: str, problems: Problems) -> None:
     limits = entries_of(resources.get("limits"))
     for resource, sent in entries_of(resources.get("requests")).items():
-        nanos, limit = nanos_or_none(sent), nanos_or_none(limits.get(resource))
+        nanos, limit = _nanos_or_zero(sent), _nanos_or_zero(limits.get(resource))
         strict = not may_be_overcommitted(resource)
         where = key_at(at(path, "requests"), resource)
         if nanos is None:
@@ -148,11 +164,12 @@ def _no_claims(resources: Record, path: str, problems: Problems) -> None:
 
 def _requirements(key: TextCheck, *, pod_level: bool) -> Rule:
     checks = (_requests_within_limits, _no_claims) if pod_level else (_requests_within_limits,)
-    fields = {"requests": quantities(key), "limits": quantities(key), "claims": anything}
+    amounts = quantities(key, null_is_zero=True)
+    fields = {"requests": amounts, "limits": amounts, "claims": anything}
     return record(fields, also=checks)
 
 
 CONTAINER_RESOURCES = _requirements(container_resource, pod_level=False)
 POD_RESOURCES = _requirements(pod_resource, pod_level=True)
-OVERHEAD = quantities(container_resource)
+OVERHEAD = quantities(container_resource, null_is_zero=True)
 NODE_RESOURCES = quantities(names.label_key)

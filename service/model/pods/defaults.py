@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from service.model.core.quantity import format_quantity
-from service.model.core.resources import is_pod_level
+from service.model.core.resources import is_pod_level, zeros_for_nulls
 from service.model.core.validators import without_nulls
 from service.model.pods.pod import Container
 from service.model.pods.requests import container_requests
@@ -28,6 +28,7 @@ _SPREAD_DEFAULTS: Json = {
 def fill_defaults(spec: Json) -> None:
     """Set all defaults that do not depend on the pod's labels."""
     host_network = spec.get("hostNetwork") is True
+    _zeros_for_nulls(spec)
     for container in _containers(spec):
         _requests_from_limits(container)
         if host_network:
@@ -35,6 +36,16 @@ def fill_defaults(spec: Json) -> None:
     _pod_requests_from_limits(spec)
     for constraint in _objects(spec.get("topologySpreadConstraints")):
         _set_absent(constraint, _SPREAD_DEFAULTS)
+
+
+def _zeros_for_nulls(spec: Json) -> None:
+    for owner in (*_containers(spec), spec):
+        resources = _object(owner.get("resources"))
+        for field in ("requests", "limits"):
+            if field in resources:
+                resources[field] = zeros_for_nulls(resources[field])
+    if "overhead" in spec:
+        spec["overhead"] = zeros_for_nulls(spec["overhead"])
 
 
 def _requests_from_limits(container: Json) -> None:

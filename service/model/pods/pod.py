@@ -347,8 +347,18 @@ class PodResize(Value, frozen=True, kw_only=True):
 
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    """The requests and limits of the pod as a whole, as they are in force."""
+    allocated_resources: Quantities | None = None
+    """What the node has granted the pod as a whole."""
     infeasible: bool = False
-    """Whether the pod has the condition PodResizePending with the reason Infeasible."""
+    """Whether the pod's first condition PodResizePending has the reason Infeasible."""
+
+    @property
+    def states_requests(self) -> bool:
+        """Whether both what is granted and what is in force are stated for the pod as a whole."""
+        in_force = self.resources is not None and self.resources.requests is not None
+        return in_force and self.allocated_resources is not None
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -4,7 +4,7 @@ Validation and the OpenAPI document are derived from these types. Parts that are
 are in `service.model.pods.pod`.
 """
 
-from service.model.core.primitives import Strict, Value
+from service.model.core.primitives import Quantities, Strict, Value
 from service.model.pods import pod
 
 
@@ -79,5 +79,9 @@ class PodStatus(Value, frozen=True, kw_only=True):
     """Resources granted to running containers."""
     init_container_statuses: list[pod.ContainerStatus] | None = None
     """Resources granted to running init containers."""
+    resources: pod.ResourceRequirements | None = None
+    """Requests and limits of the pod as a whole, as they are in force."""
+    allocated_resources: Quantities | None = None
+    """What the node has granted the pod as a whole."""
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     """Claims that were made from templates, one for each."""

@@ -299,6 +299,8 @@ STATUS = declared(
         "conditions": list_of(declared(PodCondition, {})),
         "containerStatuses": _CONTAINER_STATUSES,
         "initContainerStatuses": _CONTAINER_STATUSES,
+        "resources": _RESIZED,
+        "allocatedResources": OVERHEAD,
         "resourceClaimStatuses": list_of(_CLAIM_STATUS),
     },
 )

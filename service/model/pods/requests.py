@@ -1,11 +1,12 @@
 """The resources and host ports that a pod requests from a node.
 
-Source: `k8s.io/component-helpers/resource` and kube-scheduler's `framework/types.go`, v1.35, with
-one deliberate difference: scores of an incoming pod honor pod-level requests, as documented. Sums
-are exact, in nanos, and rounded up once per pod.
+Source: `k8s.io/component-helpers/resource` and kube-scheduler's `framework/types.go`, v1.35 to
+v1.37. Sums are exact, in nanos, and rounded up once per pod.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,6 +32,22 @@ Nanos = dict[str, int]
 _DEFAULTS: Nanos = {"cpu": DEFAULT_CPU_MILLI * 10**6, "memory": DEFAULT_MEMORY_BYTES * 10**9}
 
 
+class ResizeRules(NamedTuple):
+    """How a version of Kubernetes counts a pod that is resized in place."""
+
+    pod_level: bool = False
+    """Whether the pod's own resources in its status count, and not only those of its containers."""
+    by_sum: bool = False
+    """Whether the largest of several sums over the containers counts, and not the sum of each
+    container's largest amounts."""
+
+
+BY_CONTAINER = ResizeRules()
+"""The rules of the oldest version, 1.35."""
+_RULES = (BY_CONTAINER, ResizeRules(pod_level=True), ResizeRules(pod_level=True, by_sum=True))
+"""The rules of all versions."""
+
+
 class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
     """A pod's requests, for filtering and for scoring.
 
@@ -46,61 +63,166 @@ class PodRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 def pod_requests(spec: PodSpec) -> PodRequests:
     """Return the requests of an incoming pod, with defaults for containers without requests."""
-    return _requests(spec, None, lambda _: _DEFAULTS)
+    return _requests(spec, _specified(spec, _requested), None, BY_CONTAINER, lambda _: _DEFAULTS)
 
 
-def placed_requests(spec: PodSpec, resize: PodResize | None) -> PodRequests:
+def placed_requests(
+    spec: PodSpec, resize: PodResize | None, rules: ResizeRules = BY_CONTAINER
+) -> PodRequests:
     """Return the requests of a placed pod, which an in-place resize in progress may raise.
 
     With pod-level requests, only resources missing at both levels get the default.
     """
-    return _requests(spec, resize, lambda total: _placed_defaults(spec, total))
+    claims = _claims(spec, resize, rules)
+    return _requests(spec, claims, resize, rules, lambda total: _placed_defaults(spec, total))
 
 
-def exact_requests(spec: PodSpec, resize: PodResize | None = None) -> Nanos:
+def named_resources(spec: PodSpec, resize: PodResize | None) -> frozenset[str]:
+    """Return the resources of which a placed pod may use anything, by whatever rules."""
+    rules_max = 1 if resize is None else len(_RULES)
+    return frozenset(
+        name
+        for rules in _RULES[:rules_max]
+        for name, amount in placed_requests(spec, resize, rules).amounts.items()
+        if amount
+    )
+
+
+def exact_requests(
+    spec: PodSpec, resize: PodResize | None = None, rules: ResizeRules = BY_CONTAINER
+) -> Nanos:
     """Return a pod's exact requests for every resource, as charged by quotas."""
-    return _pod_total(spec, *_each_container(spec, resize))
+    return _pod_total(spec, _claims(spec, resize, rules), resize, rules, {})
 
 
-def exact_limits(spec: PodSpec) -> Nanos:
+def exact_limits(
+    spec: PodSpec, resize: PodResize | None = None, rules: ResizeRules = BY_CONTAINER
+) -> Nanos:
     """Return a pod's exact limits, including overhead for resources that have a limit.
 
-    Source: `PodLimits` of `k8s.io/component-helpers/resource`.
+    Source: `PodLimits` of `k8s.io/component-helpers/resource`. The pod's own limits in its status
+    do not count, as for kube-apiserver's quotas.
     """
-    limits = _aggregate(
-        [_limited(c.resources) for c in spec.containers],
-        [(_limited(c.resources), is_sidecar(c)) for c in spec.init_containers],
-    )
-    limits |= {n: nanos for n, nanos in _limited(spec.resources).items() if is_pod_level(n)}
+    limits = _greatest_sum(_limit_claims(spec, resize, rules), {})
+    limits = limits | {n: nanos for n, nanos in _limited(spec.resources).items() if is_pod_level(n)}
     overhead = _exact(spec.overhead)
     return {name: nanos and nanos + overhead.get(name, 0) for name, nanos in limits.items()}
 
 
-def _each_container(
-    spec: PodSpec, resize: PodResize | None
-) -> tuple[list[Nanos], list[tuple[Nanos, bool]]]:
-    """Return the requests of containers and of init containers, marking those that are sidecars."""
+class _Claims(NamedTuple):
+    """What the containers of a pod request or are limited to, seen in one way."""
+
+    containers: Sequence[Nanos]
+    inits: Sequence[tuple[Nanos, bool]]
+    """The amounts of each init container, and whether it is a sidecar."""
+
+
+_ClaimsInSum: TypeAlias = Sequence[_Claims | Nanos]
+"""The views of a pod of which the one with the largest sum counts, resource by resource. A view
+may also be a sum that the pod's status gives for all containers."""
+
+
+def _view(spec: PodSpec, amounts: Callable[[Container, bool], Nanos]) -> _Claims:
+    """Return the amounts of all containers.
+
+    `amounts` also gets whether the container runs as long as the pod does.
+    """
+    inits = [(container, is_sidecar(container)) for container in spec.init_containers]
+    return _Claims(
+        [amounts(container, True) for container in spec.containers],  # noqa: FBT003
+        [(amounts(container, sidecar), sidecar) for container, sidecar in inits],
+    )
+
+
+def _specified(
+    spec: PodSpec, amounts: Callable[[ResourceRequirements | None], Nanos]
+) -> _ClaimsInSum:
+    return (_view(spec, lambda container, _: amounts(container.resources)),)
+
+
+def _claims(spec: PodSpec, resize: PodResize | None, rules: ResizeRules) -> _ClaimsInSum:
+    if resize is None:
+        return _specified(spec, _requested)
+    if rules.by_sum:
+        return _claims_by_sum(spec, resize, rules)
+    return (_greatest_view(spec, resize, _requested, _held_requests),)
+
+
+def _limit_claims(spec: PodSpec, resize: PodResize | None, rules: ResizeRules) -> _ClaimsInSum:
+    if resize is None:
+        return _specified(spec, _limited)
+    if not rules.by_sum:
+        return (_greatest_view(spec, resize, _limited, _held_limits),)
     statuses = _statuses(resize)
-    infeasible = resize is not None and resize.infeasible
-    containers = [_effective(c, statuses.get(c.name), infeasible) for c in spec.containers]
-    inits = [
-        (_effective(c, statuses.get(c.name) if sidecar else None, infeasible), sidecar)
-        for c, sidecar in ((c, is_sidecar(c)) for c in spec.init_containers)
-    ]
-    return containers, inits
+
+    def actual(container: Container, _running: bool) -> Nanos:  # noqa: FBT001
+        status = statuses.get(container.name)
+        if status is not None and status.resources and status.resources.limits is not None:
+            return _limited(status.resources)
+        return {} if resize.infeasible else _limited(container.resources)
+
+    actuals = _view(spec, actual)
+    return (actuals,) if resize.infeasible else (*_specified(spec, _limited), actuals)
+
+
+def _greatest_view(
+    spec: PodSpec,
+    resize: PodResize,
+    asked: Callable[[ResourceRequirements | None], Nanos],
+    held: Callable[[ContainerStatus], Nanos],
+) -> _Claims:
+    """Return the maximum of spec and status for each container that has `resources` in its status.
+
+    If the resize is infeasible, it never happens, so that the spec is ignored. Init containers
+    other than sidecars are not resized.
+    """
+    statuses = _statuses(resize)
+
+    def greatest(container: Container, running: bool) -> Nanos:  # noqa: FBT001
+        status = statuses.get(container.name) if running else None
+        if status is None or status.resources is None:
+            return asked(container.resources)
+        if resize.infeasible:
+            return held(status)
+        return _greatest(asked(container.resources), held(status))
+
+    return _view(spec, greatest)
+
+
+def _claims_by_sum(spec: PodSpec, resize: PodResize, rules: ResizeRules) -> _ClaimsInSum:
+    """Return what is specified, allocated, and in use; what is missing counts as specified.
+
+    If the resize is infeasible, it never happens, so that the spec is ignored.
+    """
+    specified = () if resize.infeasible else _specified(spec, _requested)
+    if rules.pod_level and resize.states_requests:
+        return (*specified, _exact(resize.allocated_resources), _requested(resize.resources))
+    statuses = _statuses(resize)
+
+    def allocated(container: Container, _running: bool) -> Nanos:  # noqa: FBT001
+        status = statuses.get(container.name)
+        if status is not None and status.allocated_resources is not None:
+            return _exact(status.allocated_resources)
+        return {} if resize.infeasible else _requested(container.resources)
+
+    def actual(container: Container, running: bool) -> Nanos:  # noqa: FBT001
+        status = statuses.get(container.name)
+        if status is not None and status.resources and status.resources.requests is not None:
+            return _requested(status.resources)
+        return allocated(container, running)
+
+    return (*specified, _view(spec, allocated), _view(spec, actual))
 
 
 def _requests(
-    spec: PodSpec, resize: PodResize | None, defaults_of: Callable[[Nanos], Nanos]
+    spec: PodSpec,
+    claims: _ClaimsInSum,
+    resize: PodResize | None,
+    rules: ResizeRules,
+    defaults_of: Callable[[Nanos], Nanos],
 ) -> PodRequests:
-    containers, inits = _each_container(spec, resize)
-    total = _pod_total(spec, containers, inits)
-    defaults = defaults_of(total)
-    nonzero = _pod_total(
-        spec,
-        [defaults | container for container in containers],
-        [(defaults | container, sidecar) for container, sidecar in inits],
-    )
+    total = _pod_total(spec, claims, resize, rules, {})
+    nonzero = _pod_total(spec, claims, resize, rules, defaults_of(total))
     return PodRequests(
         amounts={name: amount(name, nanos) for name, nanos in total.items() if is_counted(name)},
         nonzero_cpu=ceil_milli(nonzero.get("cpu", 0)),
@@ -113,8 +235,8 @@ def container_requests(
 ) -> Nanos:
     """Return the containers' total requests, without pod-level requests and overhead."""
     return _aggregate(
-        [_effective(c, None, infeasible=False) for c in containers],
-        [(_effective(c, None, infeasible=False), is_sidecar(c)) for c in init_containers],
+        [_requested(c.resources) for c in containers],
+        [(_requested(c.resources), is_sidecar(c)) for c in init_containers],
     )
 
 
@@ -161,22 +283,17 @@ def _limited(resources: ResourceRequirements | None) -> Nanos:
     return _exact(resources.limits) if resources is not None else {}
 
 
-def _statuses(resize: PodResize | None) -> dict[str, ContainerStatus]:
-    if resize is None:
-        return {}
+def _statuses(resize: PodResize) -> dict[str, ContainerStatus]:
     both = (*resize.container_statuses, *resize.init_container_statuses)
-    return {status.name: status for status in both if status.resources is not None}
+    return {status.name: status for status in both}
 
 
-def _effective(container: Container, status: ContainerStatus | None, infeasible: bool) -> Nanos:  # noqa: FBT001
-    """Return a container's requests: the maximum of spec, actual, and allocated during a resize.
+def _held_requests(status: ContainerStatus) -> Nanos:
+    return _greatest(_requested(status.resources), _exact(status.allocated_resources))
 
-    If the resize is infeasible, it never happens, so the spec is ignored.
-    """
-    if status is None:
-        return _requested(container.resources)
-    held = _greatest(_requested(status.resources), _exact(status.allocated_resources))
-    return held if infeasible else _greatest(_requested(container.resources), held)
+
+def _held_limits(status: ContainerStatus) -> Nanos:
+    return _limited(status.resources)
 
 
 def _greatest(one: Nanos, other: Nanos) -> Nanos:
@@ -206,13 +323,51 @@ def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]])
     return _greatest(running, peak)
 
 
-def _pod_total(spec: PodSpec, containers: list[Nanos], inits: list[tuple[Nanos, bool]]) -> Nanos:
+def _greatest_sum(claims: _ClaimsInSum, defaults: Nanos) -> Nanos:
+    """Return the largest of several sums, where `defaults` stand for what containers lack."""
+    return reduce(_greatest, [_sum_of(view, defaults) for view in claims])
+
+
+def _sum_of(view: _Claims | Nanos, defaults: Nanos) -> Nanos:
+    if not isinstance(view, _Claims):
+        return view
+    if not defaults:
+        return _aggregate(view.containers, view.inits)
+    return _aggregate(
+        [defaults | container for container in view.containers],
+        [(defaults | container, sidecar) for container, sidecar in view.inits],
+    )
+
+
+def _pod_total(
+    spec: PodSpec,
+    claims: _ClaimsInSum,
+    resize: PodResize | None,
+    rules: ResizeRules,
+    defaults: Nanos,
+) -> Nanos:
     """Return the total: pod-level requests or the containers' sum, plus overhead."""
-    total = _aggregate(containers, inits) | _pod_level(spec)
+    total = _greatest_sum(claims, defaults) | _pod_level(spec, resize, rules)
     return _sum(total, _exact(spec.overhead))
 
 
-def _pod_level(spec: PodSpec) -> Nanos:
+def _pod_level(spec: PodSpec, resize: PodResize | None, rules: ResizeRules) -> Nanos:
+    """Return the pod-level requests, raised by a resize in progress if the rules read that.
+
+    A resource that an infeasible resize alone requests is zero, or with `by_sum` left to the
+    containers.
+    """
+    specified = _specified_level(spec)
+    if not specified or not rules.pod_level or resize is None or resize.resources is None:
+        return specified
+    held = _greatest(_requested(resize.resources), _exact(resize.allocated_resources))
+    effective = held if resize.infeasible else _greatest(specified, held)
+    if rules.by_sum:
+        return {name: nanos for name, nanos in effective.items() if is_pod_level(name)}
+    return {name: effective.get(name, 0) for name in specified}
+
+
+def _specified_level(spec: PodSpec) -> Nanos:
     if spec.resources is None:
         return {}
     requests = _requested(spec.resources)
@@ -221,6 +376,6 @@ def _pod_level(spec: PodSpec) -> Nanos:
 
 def _placed_defaults(spec: PodSpec, total: Nanos) -> Nanos:
     """Return a placed pod's scoring defaults for resources that its containers do not request."""
-    if not _pod_level(spec):
+    if not _specified_level(spec):
         return _DEFAULTS
     return {name: nanos for name, nanos in _DEFAULTS.items() if name not in total}

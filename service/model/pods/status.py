@@ -5,6 +5,7 @@ from typing import cast
 import msgspec
 
 from service.model.core.metadata import Json, in_utc
+from service.model.core.resources import zeros_for_nulls
 from service.model.core.validators import entries_of, items_of, without_nulls
 from service.model.pods.pod import PodResize
 
@@ -15,6 +16,9 @@ DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
 DELETED_NODE_REASON = "DeletionByPodGC"
 """The reason, in Kubernetes' terms, for the failure of a pod whose node was deleted."""
+_STATUS_LISTS = ("containerStatuses", "initContainerStatuses")
+_RESIZED = ("resources", "allocatedResources")
+"""What a status says of an in-place resize, of a container and of the pod as a whole."""
 OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 """The conditions that Moorage writes; an update by a client cannot remove them."""
 
@@ -63,18 +67,43 @@ def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
 
 
 def resize_of(status: Json) -> PodResize | None:
-    """Return the state of an in-place resize, or None if no container reports one."""
-    fields = ("containerStatuses", "initContainerStatuses")
-    lists = {field: items_of(status.get(field)) for field in fields}
-    if not any(entries_of(s).get("resources") for both in lists.values() for s in both):
+    """Return the state of an in-place resize, or None if the status says nothing of resources.
+
+    Whether a field is there can decide, even if it is empty; null is as absent.
+    """
+    lists = {field: items_of(status.get(field)) for field in _STATUS_LISTS}
+    reported = any(
+        entries_of(container).get(field) is not None
+        for containers in lists.values()
+        for container in containers
+        for field in _RESIZED
+    )
+    infeasible = _pending_reason(status) == "Infeasible"
+    whole = {field: status[field] for field in _RESIZED if status.get(field) is not None}
+    if not (reported or whole or infeasible):
         return None
-    infeasible = any(
-        (c.get("type"), c.get("reason")) == ("PodResizePending", "Infeasible")
-        for c in map(entries_of, items_of(status.get("conditions")))
-    )
-    return msgspec.convert(
-        cast("Json", without_nulls(lists)) | {"infeasible": infeasible}, PodResize
-    )
+    read = {field: [_with_zeros(entry) for entry in entries] for field, entries in lists.items()}
+    present = cast("Json", without_nulls(read | _with_zeros(whole)))
+    return msgspec.convert(present | {"infeasible": infeasible}, PodResize)
+
+
+def _with_zeros(status: object) -> Json:
+    """Return the status of a container or pod with zeros in place of quantities that are null."""
+    read = dict(entries_of(status))
+    if "allocatedResources" in read:
+        read["allocatedResources"] = zeros_for_nulls(read["allocatedResources"])
+    if isinstance(read.get("resources"), dict):
+        stated = entries_of(read["resources"])
+        read["resources"] = {name: zeros_for_nulls(amounts) for name, amounts in stated.items()}
+    return read
+
+
+def _pending_reason(status: Json) -> object:
+    """Return the reason of the first PodResizePending condition, or None."""
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        if condition.get("type") == "PodResizePending":
+            return condition.get("reason")
+    return None
 
 
 def preserve_server_fields(status: Json, old_status: Json) -> Json:

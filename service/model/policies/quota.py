@@ -17,7 +17,13 @@ from service.model.pods.pod import (
     PodResize,
     PodSpec,
 )
-from service.model.pods.requests import Nanos, exact_limits, exact_requests
+from service.model.pods.requests import (
+    BY_CONTAINER,
+    Nanos,
+    ResizeRules,
+    exact_limits,
+    exact_requests,
+)
 from service.model.policies.quota_spec import MatchScope
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
@@ -88,9 +94,15 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
                 return self.names_namespaces or (empty_list_means_all and self.empties_namespaces)
 
 
-def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
-    """Compute the charge of a pod; an in-place resize in progress may raise it."""
-    requests, limits = exact_requests(spec, resize), exact_limits(spec)
+def pod_charge(
+    spec: PodSpec, resize: PodResize | None = None, rules: ResizeRules = BY_CONTAINER
+) -> PodCharge:
+    """Compute the charge of a pod; an in-place resize in progress may raise it.
+
+    Unlike kube-scheduler, kube-apiserver never reads the pod-level resources in the status.
+    """
+    rules = rules._replace(pod_level=False)
+    requests, limits = exact_requests(spec, resize, rules), exact_limits(spec, resize, rules)
     terms = list(all_terms(spec.affinity or Affinity()))
     return PodCharge(
         amounts={"pods": NANO, COUNT_PODS: NANO} | _named(requests, limits),

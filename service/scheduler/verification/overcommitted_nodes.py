@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from service.engine.plugins import node_ports, node_resources_fit
 from service.model.core.quantity import amounts, format_amount
 from service.model.pods.pod import Pod
-from service.model.pods.requests import host_ports, placed_requests
+from service.model.pods.requests import ResizeRules, host_ports, placed_requests
 from service.model.registry.manifests import NodeManifest, PodManifest
 from service.scheduler.replica.replica import Replica
 
@@ -21,7 +21,7 @@ def overfull_nodes(replica: Replica) -> Iterator[tuple[str, str]]:
     profiles = replica.cluster.profiles.values()
     counts_room = any(pipeline.has_filter(node_resources_fit.NAME) for pipeline in profiles)
     counts_ports = any(pipeline.has_filter(node_ports.NAME) for pipeline in profiles)
-    pods_of, requests = _pods_by_node(replica), _Requests()
+    pods_of, requests = _pods_by_node(replica), _Requests(replica.config.resize_rules)
     for stored in replica.objects(NodeManifest.kind):
         manifest = stored.manifest
         assert isinstance(manifest, NodeManifest)
@@ -47,7 +47,8 @@ def _pods_by_node(replica: Replica) -> dict[str, list[Pod]]:
 class _Requests:
     """Sums the requests of pods, reading each spec shared by a template's pods only once."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ResizeRules) -> None:
+        self._rules = rules
         self._known: dict[int, Mapping[str, int]] = {}
 
     def of(self, pods: list[Pod]) -> Counter[str]:
@@ -59,7 +60,7 @@ class _Requests:
 
     def _of(self, pod: Pod) -> Mapping[str, int]:
         if pod.resize is not None:
-            return placed_requests(pod.spec, pod.resize).amounts
+            return placed_requests(pod.spec, pod.resize, self._rules).amounts
         # Specs are cached by id, which is safe because the replica keeps them all alive.
         requests = self._known.get(id(pod.spec))
         if requests is None:

@@ -6,6 +6,7 @@ start, and usually no migration is missing.
 
 from pathlib import Path
 
+import msgspec
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
@@ -13,6 +14,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 import migrations
+from service.model.cluster.cluster_config import ClusterConfig
 from service.store.db.connector import STARTERS_LOCK, connector
 from service.store.db.failures import unavailable_on_failure
 from service.store.schema.citus_sharding import begin_in_order, distribute_new, is_distributed
@@ -49,11 +51,25 @@ def _upgrade(connection: Connection) -> None:
     distributed = driver.run_async(is_distributed)
     if distributed:
         driver.run_async(begin_in_order)
+    is_first = connection.scalar(text("SELECT to_regclass('alembic_version') IS NULL"))
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
     command.upgrade(config, "head")
+    if is_first:
+        _configure_first_cluster(connection)
     if distributed:
         driver.run_async(distribute_new)
+
+
+def _configure_first_cluster(connection: Connection) -> None:
+    """Store the present defaults as the settings of the cluster that a new database has.
+
+    The migration that creates it is the same for all versions and stores no settings, which means
+    those of the time before there was a choice.
+    """
+    settings = {"config": msgspec.json.encode(ClusterConfig())}
+    for table in ("change", "object"):
+        connection.execute(text(f"UPDATE {table} SET body = :config"), settings)  # noqa: S608
 
 
 def _limit(connection: Connection, *, lock_seconds: int) -> None:

@@ -82,6 +82,16 @@ async def test_a_new_configuration_without_a_version_keeps_the_clusters(harness:
     assert (config["kubernetes"], config["hardPodAffinityWeight"]) == ("1.35", 7)
 
 
+async def test_the_rules_where_code_and_documentation_differ_are_kept_likewise(
+    harness: Harness,
+) -> None:
+    await harness.configure(kubernetesRules="Documented")
+    answer = await harness.client.put(CLUSTER, json={"config": {"hardPodAffinityWeight": 7}})
+    assert answer.json()["config"]["kubernetesRules"] == "Documented"
+    fresh_cluster = await harness.client.put("/v1/clusters/fresh", json={})
+    assert fresh_cluster.json()["config"]["kubernetesRules"] == "Implemented"
+
+
 async def test_the_past_keeps_the_version_of_its_time(uneven: Harness) -> None:
     await uneven.put("namespaces/shop/pods/fresh", fresh())
     before = (await uneven.client.get(CLUSTER)).json()["revision"]

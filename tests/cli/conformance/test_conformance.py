@@ -9,9 +9,9 @@ from tools.conformance.cases import (
     NO_DAEMONS,
     NO_RESTRICTION,
     Difference,
+    by_documentation,
     departures_of,
     differences,
-    expected_of,
     group_of,
     request_of,
     result_differences,
@@ -116,13 +116,16 @@ def test_an_absent_field_is_a_difference():
 def test_the_documented_rule_is_expected_where_the_code_deviates_from_it():
     documented = {**EXPECT, "best": []}
 
-    assert expected_of({**CASE, "expectDocumented": documented}) == documented
-    assert expected_of(CASE) == EXPECT
+    (twin,) = by_documentation([CASE, {**CASE, "name": "a-1", "expectDocumented": documented}])
+    assert (twin["name"], twin["expect"]) == ("a-1-documented", documented)
+    assert group_of(twin) == "a-documented"
+    assert settings_of(twin) == settings_of(CASE) | {"kubernetesRules": "Documented"}
 
 
 def test_a_readers_note_is_no_setting_and_what_a_case_does_not_set_has_its_default():
     assert settings_of(CASE) == {
         "nodeConditions": "Ignore",
+        "kubernetes": "1.35",
         "hardPodAffinityWeight": 5,
         "scoringStrategy": "LeastAllocated",
     }
@@ -155,8 +158,8 @@ def test_only_rules_that_kubernetes_does_not_have_are_switched_off(pods, changed
 def test_nearly_all_vectors_are_asked_with_default_settings():
     departures = count_departures([*vectors.cases(), *vectors.traces()])
     assert departures == {
-        "daemonNamespaces: []": 62,
-        "restrictAllNamespacesAntiAffinity: false": 43,
+        "daemonNamespaces: []": 64,
+        "restrictAllNamespacesAntiAffinity: false": 45,
     }
 
 

@@ -16,6 +16,8 @@ from tests.reference.quota import Quotas
 from tests.reference.resources import requests
 from tests.reference.view import Manifest, View, is_finished, labels_of, nomination_of, spec_of
 
+OLDER = {"kubernetes": "1.35", "kubernetesRules": "Documented"}
+"""What a stored configuration means that lacks these settings."""
 RELATIONS = ("PodTopologySpread", "InterPodAffinity")
 """Filters that look at all nodes; the others look at one node and its pods."""
 
@@ -26,7 +28,7 @@ class State:
     def __init__(self) -> None:
         self.revision = 0
         self.bodies: dict[Key, tuple[int, bytes]] = {}
-        self.cluster = ReferenceCluster({})
+        self.cluster = ReferenceCluster(OLDER)
         self._quotas: dict[tuple[str, str], Manifest] = {}
         self.budgets: dict[tuple[str, str], Manifest] = {}
         """The disruption budgets."""
@@ -83,7 +85,7 @@ class State:
     def _put(self, kind: str, manifest: Manifest) -> None:
         match kind:
             case "Cluster":
-                self.cluster.config = manifest
+                self.cluster.config = OLDER | manifest
             case "Node":
                 self.cluster.put_node(manifest)
             case "Namespace":

@@ -380,8 +380,53 @@ def test_an_in_place_resize_is_read_from_the_status():
     assert resize is not None
     assert resize.infeasible
     assert resize.container_statuses[0].name == "c"
-    plain = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]}
+    plain = {"containerStatuses": [{"name": "c", "resources": None}], "resources": None}
     assert parse_pod(raw(POD | {"status": plain}), TemplateCache()).pod.resize is None
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"containerStatuses": [{"name": "c", "resources": {}}]},
+        {"initContainerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]},
+        {"resources": {}},
+        {"allocatedResources": {"cpu": "1"}},
+        {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]},
+    ],
+)
+def test_whether_a_field_is_there_can_decide_even_if_it_is_empty(status):
+    assert parse_pod(raw(POD | {"status": status}), TemplateCache()).pod.resize is not None
+
+
+def test_a_quantity_that_is_null_is_zero():
+    """So it is no absent one, for which a default would count."""
+    nothing = {"requests": {"cpu": None}, "limits": {"cpu": "1", "memory": None}}
+    containers = [{"name": "c", "resources": nothing}]
+    status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": None}}]}
+    sent = POD | {"spec": {"containers": containers, "overhead": {"cpu": None}}, "status": status}
+    pod = parse_pod(raw(sent), TemplateCache()).pod
+    zeros = {"cpu": "0", "memory": "0"}
+    assert pod.spec.containers[0].resources.requests == zeros
+    assert pod.spec.containers[0].resources.limits == {"cpu": "1", "memory": "0"}
+    assert pod.spec.overhead == {"cpu": "0"}
+    assert pod.resize.container_statuses[0].allocated_resources == {"cpu": "0"}
+
+
+def test_a_request_above_a_limit_that_is_null_is_refused():
+    above = [{"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": None}}}]
+    with pytest.raises(InvalidManifest, match="less than or equal to the cpu limit"):
+        parse_pod(raw(POD | {"spec": {"containers": above}}), TemplateCache())
+
+
+@pytest.mark.parametrize("reasons", [("Infeasible", "Deferred"), ("Deferred", "Infeasible")])
+def test_of_two_conditions_of_a_pending_resize_the_first_counts(reasons):
+    pending = {"type": "PodResizePending", "status": "True"}
+    status = {
+        "conditions": [pending | {"reason": reason} for reason in reasons],
+        "containerStatuses": [{"name": "c", "resources": {}}],
+    }
+    resize = parse_pod(raw(POD | {"status": status}), TemplateCache()).pod.resize
+    assert resize.infeasible == (reasons[0] == "Infeasible")
 
 
 def test_an_update_cannot_remove_node_deletion_identity_or_moorages_conditions():

@@ -3,14 +3,18 @@
 import msgspec
 import pytest
 
+from service.model.core.quantity import NANO
 from service.model.pods.pod import PodResize, PodSpec
 from service.model.pods.requests import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
+    ResizeRules,
     host_ports,
+    named_resources,
     placed_requests,
     pod_requests,
 )
+from service.model.policies.quota import pod_charge
 
 
 def container(cpu=None, memory=None, *, always=False, name="c", **more):
@@ -122,6 +126,125 @@ def test_a_status_without_actual_resources_does_not_count():
         {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}, PodResize
     )
     assert placed_requests(spec(container("1")), status).amounts == {"cpu": 1_000}
+
+
+PART, WHOLE = ResizeRules(), ResizeRules(pod_level=True)
+SUM = ResizeRules(pod_level=True, by_sum=True)
+"""The rules of 1.35, 1.36, and 1.37."""
+
+
+def status_of(*cpus, infeasible=False, **whole):
+    """The status of the containers c and d, with the cpu in use and allocated, and of the pod."""
+    containers = [
+        {"name": name} | reported(used, given)
+        for name, (used, given) in zip("cd", cpus, strict=False)
+    ]
+    status = {"containerStatuses": containers, "infeasible": infeasible}
+    return msgspec.convert(status | reported(whole.get("used"), whole.get("given")), PodResize)
+
+
+def reported(used, given):
+    """Without the resources in use if that is None, and with empty ones if it is empty."""
+    resources = {"requests": {"cpu": used}} if used else {}
+    return ({} if used is None else {"resources": resources}) | (
+        {} if given is None else {"allocatedResources": {"cpu": given}}
+    )
+
+
+def two(*cpus):
+    return [container(cpu, name=name) for name, cpu in zip("cd", cpus, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("status", "by_container", "by_sum"),
+    [
+        # One grows, the other shrinks: 3 and 3 at most, but never both at the same time.
+        (status_of(("1", "1"), ("3", "3")), 6_000, 4_000),
+        (status_of(("1", "2"), ("3", "1")), 6_000, 4_000),
+        # What is missing counts as specified, or as allocated.
+        (status_of((None, "5"), (None, None)), 4_000, 6_000),
+        (status_of(("", "5"), ("3", None)), 8_000, 8_000),
+        # Nothing that is specified counts of a resize that never happens.
+        (status_of(("1", "1"), ("3", "3"), infeasible=True), 4_000, 4_000),
+        (status_of(("1", "2"), ("3", "1"), infeasible=True), 5_000, 4_000),
+        (status_of(("", None), infeasible=True), 1_000, 0),
+    ],
+)
+def test_the_sum_of_maxima_counts_and_from_1_37_on_the_maximum_of_sums(
+    status, by_container, by_sum
+):
+    pod = spec(*two("3", "1"))
+    counted = [placed_requests(pod, status, rules).amounts.get("cpu", 0) for rules in (PART, SUM)]
+    assert counted == [by_container, by_sum]
+
+
+def test_the_status_of_an_ordinary_init_container_counts_from_1_37_on():
+    pod = spec(container("1"), init=[container("2", name="d")])
+    status = msgspec.convert(
+        {"initContainerStatuses": [{"name": "d", "resources": {"requests": {"cpu": "4"}}}]},
+        PodResize,
+    )
+    counted = [placed_requests(pod, status, rules).amounts["cpu"] for rules in (PART, SUM)]
+    assert counted == [2_000, 4_000]
+
+
+@pytest.mark.parametrize(
+    ("status", "counted"),
+    [
+        (status_of(used="5", given="4"), [3_000, 5_000, 5_000]),
+        (status_of(used="2", given="1"), [3_000, 3_000, 3_000]),
+        (status_of(used="2", given="1", infeasible=True), [3_000, 2_000, 2_000]),
+        (status_of(given="9"), [3_000, 3_000, 3_000]),
+    ],
+)
+def test_a_pod_that_is_resized_as_a_whole_counts_so_from_1_36_on(status, counted):
+    pod = spec(*two("1", "1"), resources={"requests": {"cpu": "3"}})
+    assert [
+        placed_requests(pod, status, rules).amounts["cpu"] for rules in (PART, WHOLE, SUM)
+    ] == counted
+
+
+def test_what_the_pod_as_a_whole_uses_stands_for_its_containers_from_1_37_on():
+    pod = spec(*two("1", "1"))
+    status = status_of(("9", "9"), used="4", given="3")
+    counted = [placed_requests(pod, status, rules).amounts["cpu"] for rules in (PART, WHOLE, SUM)]
+    assert counted == [10_000, 10_000, 4_000]
+
+
+def test_a_request_that_an_infeasible_resize_alone_has_is_zero_in_1_36_only():
+    pod = spec(*two("1", "1"), resources={"requests": {"cpu": "3", "memory": "1Gi"}})
+    status = status_of(used="2", given="1", infeasible=True)
+    whole, by_sum = (placed_requests(pod, status, rules).amounts for rules in (WHOLE, SUM))
+    assert whole == {"cpu": 2_000, "memory": 0}
+    assert by_sum == {"cpu": 2_000}
+
+
+def test_a_pod_may_use_what_it_or_its_status_names():
+    pod = spec(container("1"))
+    status = msgspec.convert(
+        {"containerStatuses": [{"name": "c", "allocatedResources": {"memory": "1Gi"}}]}, PodResize
+    )
+    assert named_resources(pod, None) == {"cpu"}
+    assert named_resources(pod, status) == {"cpu", "memory"}
+
+
+def test_quotas_charge_limits_while_containers_are_resized_but_not_the_pod_as_a_whole():
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
+    pod = spec({"name": "c", "resources": resources})
+    in_use = {"requests": {"cpu": "3"}, "limits": {"cpu": "5"}}
+    status = msgspec.convert(
+        {
+            "containerStatuses": [{"name": "c", "resources": in_use}],
+            "resources": {"requests": {"cpu": "7"}},
+            "allocatedResources": {"cpu": "7"},
+        },
+        PodResize,
+    )
+    for rules in (PART, WHOLE, SUM):
+        charged = pod_charge(pod, status, rules).amounts
+        assert (charged["requests.cpu"], charged["limits.cpu"]) == (3 * NANO, 5 * NANO)
+    shrinking = msgspec.structs.replace(status, infeasible=True)
+    assert pod_charge(pod, shrinking, SUM).amounts["limits.cpu"] == 5 * NANO
 
 
 def test_host_ports_of_containers_and_sidecars_count_with_defaults():

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
+from service.model.cluster.cluster_config import ClusterConfig
 from service.model.core.errors import Conflict, NotFound
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME
 from service.model.log.audit_chain import ITSELF, AuditedCaller, AuditEntry
@@ -18,7 +21,7 @@ class MemoryClusters:
         self._numbers = iter(range(1, 1 << 62))
         self._predecessors: dict[str, int] = {}
         """Where the logs of deleted clusters ended, by name."""
-        self._create("default", b"{}")
+        self._create("default", msgspec.json.encode(ClusterConfig()))
 
     async def all(self) -> list[ClusterRow]:
         """All clusters, ordered by name."""

@@ -70,7 +70,16 @@ class DirtyLog:
 class DomainCounter:
     """The number of pods, or of owners of a term, in each domain of a topology key."""
 
-    __slots__ = ("_cells", "_changed_domains", "_counts", "is_dropped", "key", "total", "users")
+    __slots__ = (
+        "_cells",
+        "_changed_domains",
+        "_counts",
+        "_least",
+        "is_dropped",
+        "key",
+        "total",
+        "users",
+    )
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
@@ -80,6 +89,8 @@ class DomainCounter:
         """The number of template rules that read the counter; 0 for a part of another structure."""
         self.is_dropped = False
         """Whether the counter was dropped as unused, so that it no longer tracks pods."""
+        self._least = 0
+        """The least count that a domain can have: below 0 only while pods are discounted."""
         self._keep(_NO_COUNTS)
         self._changed_domains: DirtyLog | None = None
 
@@ -90,9 +101,22 @@ class DomainCounter:
         if domain >= len(self._cells) - 1:
             self._grow()
         after = self._cells[domain] + pods
-        assert after >= 0
+        assert after >= self._least
         self._cells[domain] = after
         self.total += pods
+        if self._changed_domains is not None:
+            self._changed_domains.append(domain)
+
+    def discount(self, slot: int, pods: int) -> None:
+        """Subtract pods that were never added, so that a count can become negative."""
+        domain = self.key.cells[slot]
+        if domain == NO_DOMAIN:
+            return
+        if domain >= len(self._cells) - 1:
+            self._grow()
+        self._least -= pods
+        self._cells[domain] -= pods
+        self.total -= pods
         if self._changed_domains is not None:
             self._changed_domains.append(domain)
 
@@ -247,6 +271,11 @@ class SpreadCounter(DomainCounter):
     def add(self, slot: int, pods: int) -> None:
         if self.included_nodes.admits(slot):
             super().add(slot, pods)
+
+    @override
+    def discount(self, slot: int, pods: int) -> None:
+        if self.included_nodes.admits(slot):
+            super().discount(slot, pods)
 
 
 class NodeView(ABC):

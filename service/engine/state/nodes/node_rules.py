@@ -12,12 +12,7 @@ from typing import NamedTuple, Self
 import msgspec
 from msgspec.structs import replace
 
-from service.engine.state.nodes.node_table import (
-    AMOUNT_MAX,
-    HostPort,
-    NodeTable,
-    image_name,
-)
+from service.engine.state.nodes.node_table import AMOUNT_MAX, HostPort, NodeTable, image_name
 from service.model.core.primitives import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from service.model.pods.declared_features import required_features
 from service.model.pods.pod import (
@@ -30,7 +25,9 @@ from service.model.pods.pod import (
     TopologySpreadConstraint,
 )
 from service.model.pods.requests import (
+    BY_CONTAINER,
     PodRequests,
+    ResizeRules,
     host_ports,
     placed_requests,
     pod_requests,
@@ -119,9 +116,14 @@ class PodUsage(NamedTuple):
     without requests."""
 
     @classmethod
-    def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
+    def of(
+        cls,
+        spec: PodSpec,
+        resize: PodResize | None = None,
+        rules: ResizeRules = BY_CONTAINER,
+    ) -> Self:
         """Compute a placed pod's usage, which an in-place resize in progress increases."""
-        return cls.by(placed_requests(spec, resize))
+        return cls.by(placed_requests(spec, resize, rules))
 
     @classmethod
     def by(cls, requests: PodRequests) -> Self:
@@ -151,8 +153,10 @@ class PodResources:
     cpu: int
     memory: int
     scored: tuple[int, int]
-    """The cpu (milli-units) and memory (bytes) used for scoring, with defaults for containers
-    without requests."""
+    """The cpu (milli-units) and memory (bytes) that NodeResourcesFit scores, with defaults for
+    containers without requests."""
+    scored_amounts: tuple[tuple[str, int], ...]
+    """The amounts above zero that NodeResourcesFit scores, which may lack pod-level requests."""
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
     """The image of each container and init container, with its tag."""
@@ -165,6 +169,7 @@ class Identity(NamedTuple):
 
     amounts: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
+    scored_amounts: tuple[tuple[str, int], ...]
     ports: tuple[HostPort, ...]
     static_key: Hashable
 
@@ -178,6 +183,7 @@ class RulesInterner:
         *,
         empty_term_matches_all: bool,
         known_features: frozenset[str],
+        scores_pod_level: bool,
         dropped: Callable[[NodeRules, bool], None],
     ) -> None:
         """Create an interner.
@@ -190,6 +196,7 @@ class RulesInterner:
         """
         self._nodes = nodes
         self._known_features = known_features
+        self._scores_pod_level = scores_pod_level
         self._dropped = dropped
         self._rules: dict[Identity, NodeRules] = {}
         self._identities: dict[NodeRules, Identity] = {}
@@ -250,7 +257,9 @@ class RulesInterner:
 
     def _intern(self, needs: PodResources, terms: "_NodeTerms") -> NodeRules:
         static_key = (needs.images, needs.volume_images, msgspec.json.encode(terms))
-        identity = Identity(needs.amounts, needs.scored, needs.ports, static_key)
+        identity = Identity(
+            needs.amounts, needs.scored, needs.scored_amounts, needs.ports, static_key
+        )
         rules = self._rules.get(identity)
         if rules is None:
             rules = self._rules[identity] = _compile(needs, terms, static_key)
@@ -273,7 +282,7 @@ class RulesInterner:
         )
         needs = self._needs.get(identity)
         if needs is None:
-            needs = self._needs[identity] = _needs(spec)
+            needs = self._needs[identity] = _needs(spec, scores_pod_level=self._scores_pod_level)
             self._needs_identities[needs] = identity
         self._needs_users[needs] += 1
         return needs
@@ -331,18 +340,23 @@ def _preferred(
     return own if more is None else (*(own or ()), *more)
 
 
-def _needs(spec: PodSpec) -> PodResources:
+def _needs(spec: PodSpec, *, scores_pod_level: bool) -> PodResources:
     containers = (*spec.init_containers, *spec.containers)
-    requests = pod_requests(spec)
+    requests = scored = pod_requests(spec)
     amounts = _cap_amounts(requests.amounts)
+    above_zero = scored_above_zero = _above_zero(amounts)
+    if spec.resources is not None and not scores_pod_level:
+        scored = pod_requests(replace(spec, resources=None))
+        scored_above_zero = _above_zero(_cap_amounts(scored.amounts))
     # Defaults differ between placed and incoming pods only if the pod as a whole has requests.
     return PodResources(
         use=PodUsage.by(requests) if spec.resources is None else PodUsage.of(spec),
-        amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
+        amounts=above_zero,
         requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
-        scored=_scored_amounts(requests),
+        scored=_scored_amounts(scored),
+        scored_amounts=scored_above_zero,
         ports=tuple(sorted(host_ports(spec))),
         images=tuple(
             image_name(container.image) if container.image else "" for container in containers
@@ -356,6 +370,10 @@ def _volume_images(spec: PodSpec) -> tuple[str, ...]:
     return tuple(
         [image_name(volume.image.reference) for volume in spec.volumes if volume.image is not None]
     )
+
+
+def _above_zero(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0))
 
 
 RULES_BYTES, AMOUNT_BYTES = 1_024, 128

@@ -224,6 +224,7 @@ class Compiler:
             nodes,
             empty_term_matches_all=config.empty_term_matches_all,
             known_features=config.scheduler_version.known_features,
+            scores_pod_level=config.scores_pod_level_requests,
             dropped=dropped,
         )
         self._daemons = frozenset(config.daemon_namespaces)
@@ -711,7 +712,9 @@ class _TemplateBuilder:
     def _term(
         self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
     ) -> AffinityTerm:
-        entry = self._entry(frozenset(for_incoming(term) for term in matcher))
+        selects_all = self._config.negation_selects_all
+        terms = (for_incoming(term, negation_selects_all=selects_all) for term in matcher)
+        entry = self._entry(frozenset(terms))
         topology = self._key(key)
         counter = self._counter(entry, key, lambda: DomainCounter(topology))
         return AffinityTerm(entry, counter, weight, max_per_domain)

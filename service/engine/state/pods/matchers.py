@@ -194,12 +194,19 @@ def size_in_bytes(matcher: Matcher) -> int:
     return size
 
 
-def for_incoming(term: TermMatcher) -> TermMatcher:
-    """Convert the matcher of a placed pod's term to the matcher of an incoming pod's term."""
-    selector = term.namespaces.selector
-    if not selector or not all(requirement.holds({}) for requirement in selector):
+def for_incoming(term: TermMatcher, *, negation_selects_all: bool = False) -> TermMatcher:
+    """Convert the matcher of a placed pod's term to the matcher of an incoming pod's term.
+
+    With `negation_selects_all`, a namespace selector that holds for absent labels selects all
+    namespaces, as in the code of some versions of kube-scheduler: these evaluate it once more, on
+    no labels, after they have resolved it to names.
+    """
+    rule = term.namespaces
+    if not rule.selector or not all(requirement.holds({}) for requirement in rule.selector):
         return term
-    return term._replace(namespaces=term.namespaces._replace(stored_only=True))
+    if negation_selects_all:
+        return term._replace(namespaces=rule._replace(selector=EVERYTHING))
+    return term._replace(namespaces=rule._replace(stored_only=True))
 
 
 def compile_namespaces(selector: LabelSelector | None, own_namespace: str) -> NamespaceRule:

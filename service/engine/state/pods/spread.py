@@ -39,6 +39,14 @@ class SpreadRule:
             requirement.holds(labels) for requirement in self.selector
         )
 
+    def uncounts(self, labels: Mapping[str, str]) -> bool:
+        """Return whether kube-scheduler's preemption lowers a count as a terminating pod leaves.
+
+        It was never counted. The pod is in the namespace of the pod that has the constraint; a
+        constraint with other namespaces is none of Kubernetes.
+        """
+        return self.counter is not None and self.namespaces is None and self.counts(labels)
+
     def counts_owner(self, pod: Subject) -> bool:
         """Return whether the constraint counts a pod that carries it."""
         reached = self.namespaces is None or self.namespaces.holds(

@@ -2,5 +2,5 @@
 
 from service.model.cluster.versions.version import SchedulerVersion
 
-V1_35 = SchedulerVersion(name="1.35", patch="1.35.4")
+V1_35 = SchedulerVersion(name="1.35", patch="1.35.4", negation_selects_all=True)
 """kube-scheduler 1.35."""

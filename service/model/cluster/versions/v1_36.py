@@ -13,6 +13,7 @@ V1_36 = replace(
     name="1.36",
     patch="1.36.3",
     scores_balance_gain=True,
+    resizes_pod_level=True,
     counts_image_volumes=True,
     known_features=frozenset({RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK}),
 )

@@ -15,6 +15,8 @@ V1_37 = replace(
     stops_at_exceeded_budget=True,
     reports_preemption=True,
     omits_device_report=True,
+    counts_resizes_by_sum=True,
+    negation_selects_all=False,
     scores_storage_capacity=True,
     requires_csi_driver=True,
 )

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from service.model.pods.requests import ResizeRules
+
 
 class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of one minor version's kube-scheduler that other versions make differently.
@@ -37,9 +39,17 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     resizes_pod_level: bool = False
     """Whether NodeResourcesFit reads the pod-level resources in a pod's status (KEP-5419)."""
     counts_resizes_by_sum: bool = False
-    """Whether a pod that is resized counts with the larger of two sums over its containers, and not
-    with the sum of each container's larger amount."""
+    """Whether a pod that is resized counts with the largest of several sums over its containers, and
+    not with the sum of each container's largest amount."""
+    negation_selects_all: bool = False
+    """Whether a namespaceSelector of an incoming pod's term that only excludes (NotIn, DoesNotExist)
+    selects all namespaces, although it is documented to select by labels."""
     scores_storage_capacity: bool = False
     """Whether VolumeBinding scores nodes by their storage capacity (KEP-4049)."""
     requires_csi_driver: bool = False
     """Whether NodeVolumeLimits refuses nodes without a CSI driver that asks for that (KEP-5030)."""
+
+    @property
+    def resize_rules(self) -> ResizeRules:
+        """How pods count that are resized in place."""
+        return ResizeRules(pod_level=self.resizes_pod_level, by_sum=self.counts_resizes_by_sum)

@@ -22,8 +22,9 @@ from service.scheduler.replica.stored_kinds import ConfigManifest
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration, or keep it if none is given.
 
-    A configuration without a Kubernetes version keeps the cluster's, so that a client that sets its
-    configuration at every start does not change what the cluster decides.
+    A configuration that says nothing of the Kubernetes version, or of the rules where its code and
+    its documentation differ, keeps the cluster's, so that a client that sets its configuration at
+    every start does not change what the cluster decides.
 
     Raises:
         InvalidManifest: a setting is unknown or has a wrong value, or an extender's host is not
@@ -33,7 +34,8 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     present = context.replica.config
     if intent.config is None:
         return _set(context, intent, present)
-    return _set(context, intent, {"kubernetes": present.kubernetes, **intent.config})
+    kept = {"kubernetes": present.kubernetes, "kubernetesRules": present.kubernetes_rules}
+    return _set(context, intent, {**kept, **intent.config})
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:

@@ -30,7 +30,7 @@ class Charges:
     def charge(self, pod: Pod) -> PodCharge:
         """Return what a pod's manifest alone charges, and the properties that scopes read."""
         if pod.resize is not None:
-            return pod_charge(pod.spec, pod.resize)
+            return pod_charge(pod.spec, pod.resize, self._cluster.resize_rules)
         # Specs are found by id; while a spec is cached here, no other object gets its id.
         cached = self._known.get(id(pod.spec))
         if cached is None:
