@@ -2,22 +2,23 @@
 
 from collections.abc import Iterable
 from copy import copy
-from tests.reference import node_plugins
-from tests.reference.pipeline import evaluate_view
-from tests.reference.pipeline import filters_of
-from tests.reference.selectors import is_empty_selector
-from tests.reference.selectors import selector_matches
-from tests.reference.view import Manifest
-from tests.reference.view import Verdict
-from tests.reference.view import View
-from tests.reference.view import is_terminating
-from tests.reference.view import labels_of
-from tests.reference.view import name_of
-from tests.reference.view import namespace_of
-from tests.reference.view import priority_of
-from tests.reference.view import spec_of
-from tests.reference.view import status_of
 from typing import Any
+
+from tests.reference import node_plugins
+from tests.reference.pipeline import evaluate_view, filters_of
+from tests.reference.selectors import is_empty_selector, selector_matches
+from tests.reference.view import (
+    Manifest,
+    Verdict,
+    View,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+    priority_of,
+    spec_of,
+    status_of,
+)
 
 NEVER = "preemption: not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "preemption: not eligible due to a terminating pod on the nominated node."
@@ -42,8 +43,8 @@ def evaluate_preemption(view: View, pod: Manifest, budgets: list[Manifest]) -> A
     found = preempt(view, pod, budgets, answer)
     is_newest = view.settings.kubernetes == "1.37"
     if isinstance(found, str):
-        claims = "" if view.settings.kubernetes == "1.37" else " {found if is_newest else f'no new claims to deallocate,"
-        full = f"{message}{claims} {found}'}"
+        claims = "" if is_newest else " no new claims to deallocate,"
+        full = f"{message}{claims} {found}"
         return answer | told | {"why": found, "fullMessage": full}
     best = choose(found)
     names = {

@@ -192,6 +192,7 @@ class RulesInterner:
             nodes: the nodes whose label keys are held for the rules.
             empty_term_matches_all: whether an empty node selector term matches all nodes.
             known_features: the features that are inferred from pods.
+            scores_pod_level: whether NodeResourcesFit scores a pod's pod-level requests.
             dropped: receives released rules and whether their key is unused.
         """
         self._nodes = nodes
