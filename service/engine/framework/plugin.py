@@ -137,7 +137,7 @@ class Plugin:
     not score."""
     is_unnamed_if_skipped: ClassVar[bool] = False
     """Whether explanations omit the plugin from the list of skipped scoring plugins, because
-    Kubernetes does not have it."""
+    Kubernetes does not have it, or never skips it and adds 0 to every node."""
     prefilters: ClassVar[bool] = False
     """Whether `prefilter` may reject a pod, or allow only some nodes, before any node is
     examined."""

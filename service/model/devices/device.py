@@ -5,7 +5,7 @@ of a slice, class, claim, or claim template that rules read, with everything tha
 object alone computed once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -18,6 +18,8 @@ from service.model.core.primitives import (
     ObjectName,
 )
 
+ALTERNATIVES_MAX = 8
+"""The most alternatives of one request (FirstAvailableDeviceRequestMaxSize)."""
 RESULTS_MAX = 32
 """The most devices per claim (AllocationResultsMaxSize)."""
 CONSUMERS_MAX = 256
@@ -130,6 +132,26 @@ class DeviceClaimSpec(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[Alternatives, ...] = ()
     constraints: tuple[MatchAttribute, ...] = ()
 
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether a request lists alternatives, even if only one."""
+        return any(alternatives[0].parent for alternatives in self.requests if alternatives)
+
+    def preference(self, satisfied: Collection[str]) -> int:
+        """Return how preferred the alternatives are that an allocation satisfies.
+
+        Each request with alternatives adds 8 for its first one, 7 for its second one, and so on.
+
+        Args:
+            satisfied: the full names of the requests in the allocation.
+        """
+        return sum(
+            ALTERNATIVES_MAX - index
+            for alternatives in self.requests
+            for index, alternative in enumerate(alternatives)
+            if alternative.parent and alternative.full_name in satisfied
+        )
+
 
 class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim to devices by one or more pods."""
@@ -141,6 +163,8 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
     is_allocated: bool = False
     devices: tuple[DeviceID, ...] = ()
     """The devices allocated exclusively; devices with admin access are not included."""
+    preference: int = 0
+    """How preferred the allocated alternatives are (`DeviceClaimSpec.preference`)."""
     node_selector: NodeSelector | None = None
     """The nodes that can access the allocated devices, or None for all nodes."""
     consumers: int = 0

@@ -104,11 +104,12 @@ def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
     status = kept.body.status
     allocation = status.allocation
     results = allocation.devices.results if allocation is not None else ()
+    spec = claim_spec(kept.body.spec)
     return ResourceClaim(
         namespace=kept.namespace,
         name=kept.name,
         uid=kept.uid,
-        spec=claim_spec(kept.body.spec),
+        spec=spec,
         is_allocated=allocation is not None,
         devices=tuple(
             [
@@ -117,6 +118,7 @@ def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
                 if not result.admin_access
             ]
         ),
+        preference=spec.preference({result.request for result in results}),
         node_selector=allocation.node_selector if allocation is not None else None,
         consumers=len(status.reserved_for),
         controller_uid=kept.controller.uid if kept.controller is not None else "",

@@ -26,7 +26,7 @@ from service.model.core.validators import (
     text,
     whole_number,
 )
-from service.model.devices.device import CONSUMERS_MAX, RESULTS_MAX
+from service.model.devices.device import ALTERNATIVES_MAX, CONSUMERS_MAX, RESULTS_MAX
 from service.model.devices.device_fields import (
     AllocationResult,
     CELDeviceSelector,
@@ -59,7 +59,6 @@ DEVICES_MAX = 128
 ATTRIBUTES_MAX = 32
 ITEMS_MAX = 32
 """The most items in a list of selectors, requests, or constraints."""
-ALTERNATIVES_MAX = 8
 SELECTORS_LENGTH_MAX = 32 * 1024
 """The maximum total length of the expressions of one class, claim, or template, macros expanded."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -2,10 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
 from service.engine.state.devices.pools import DevicePool, PoolID, gather_pool
@@ -15,7 +16,7 @@ from service.engine.state.devices.search import (
     NoAllocation,
     WantedClaim,
 )
-from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
 from service.model.core.primitives import NodeSelector, ObjectName
@@ -42,18 +43,22 @@ SliceNames = tuple[str, ...]
 """The names of ResourceSlices, sorted."""
 K = TypeVar("K")
 V = TypeVar("V")
+N = TypeVar("N", bound=np.generic)
 
 
 class NodeVerdicts:
-    """The nodes that cannot satisfy a set of claims, updated as the nodes change."""
+    """Whether and how well each node can satisfy a set of claims, updated as the nodes change."""
 
-    __slots__ = ("failing", "position", "reasons", "turn", "unanswered", "users")
+    __slots__ = ("failing", "position", "preference", "reasons", "turn", "unanswered", "users")
 
     def __init__(self) -> None:
         self.users: dict[object, None] = {}
         """The classes that requested the verdicts and still exist."""
         self.failing: Mask = np.zeros(0, dtype=np.bool_)
         """The nodes that cannot satisfy the claims, shape (nodes,)."""
+        self.preference: Ints = np.zeros(0, dtype=np.int64)
+        """How preferred the alternatives are that each node can satisfy, shape (nodes,), int64; 0
+        for failing nodes."""
         self.reasons: dict[int, str] = {}
         """The reason for each failing node, by slot."""
         self.position = -1
@@ -63,6 +68,14 @@ class NodeVerdicts:
         """The number of the decision that last evaluated the nodes."""
         self.unanswered: set[int] = set()
         """The slots with selectors that are still being evaluated."""
+
+
+class _Verdict(NamedTuple):
+    """Whether and how well a set of claims can be satisfied."""
+
+    reason: str | None
+    """Why not, or None if it can."""
+    preference: int = 0
 
 
 class DeviceTable:
@@ -132,7 +145,8 @@ class DeviceTable:
     def sizes(self) -> Iterator[int]:
         """Yield the approximate size in bytes of each set of verdicts."""
         for verdict in self._verdicts.values():
-            yield VERDICTS_BYTES + int(verdict.failing.nbytes) + REASON_BYTES * len(verdict.reasons)
+            arrays = int(verdict.failing.nbytes + verdict.preference.nbytes)
+            yield VERDICTS_BYTES + arrays + REASON_BYTES * len(verdict.reasons)
 
     def release_user(self, user: object) -> None:
         """Release a user's verdicts, and drop those that no other user has requested."""
@@ -160,25 +174,22 @@ class DeviceTable:
         verdicts.turn = self.questions.turn
         verdicts.position = self._forgotten + len(self._touched)
         size = self.nodes.size
-        if len(verdicts.failing) != size:
-            grown = np.zeros(size, dtype=np.bool_)
-            size_before = min(size, len(verdicts.failing))
-            grown[:size_before] = verdicts.failing[:size_before]
-            verdicts.failing = grown
-        elif slots:
-            # Callers may still hold the previous mask.
-            verdicts.failing = verdicts.failing.copy()
-        known: dict[SliceNames, str | None] = {}
+        if len(verdicts.failing) != size or slots:
+            # Callers may still hold the previous arrays.
+            verdicts.failing = _resized(verdicts.failing, size)
+            verdicts.preference = _resized(verdicts.preference, size)
+        known: dict[SliceNames, _Verdict] = {}
         for slot in slots:
-            reason = None
+            reason, preference = None, 0
             if self.nodes.nodes[slot] is not None:
                 reached = self._reached_at(slot)
                 if reached not in known:
-                    known[reached] = self._reason(wanted, self._pools_of(reached))
-                reason = known[reached]
+                    known[reached] = self._verdict(wanted, self._pools_of(reached))
+                reason, preference = known[reached]
             if reason == UNANSWERED:
                 verdicts.unanswered.add(slot)
             verdicts.failing[slot] = reason is not None
+            verdicts.preference[slot] = preference
             if reason is None:
                 verdicts.reasons.pop(slot, None)
             else:
@@ -190,12 +201,16 @@ class DeviceTable:
             return list(dict.fromkeys(self._touched[start:]))
         return range(self.nodes.size)
 
-    def _reason(self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]) -> str | None:
+    def _verdict(self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]) -> _Verdict:
         try:
-            self._search(wanted, pools)
+            allocations = self._search(wanted, pools)
         except NoAllocation as refused:
-            return str(refused)
-        return None
+            return _Verdict(str(refused))
+        preferences = [
+            claim.spec.preference({grant.request for grant in grants})
+            for claim, grants in zip(wanted, allocations, strict=True)
+        ]
+        return _Verdict(None, sum(preferences))
 
     def _search(
         self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]
@@ -382,14 +397,24 @@ def with_allocation(
     claim: ResourceClaim, grants: Iterable[Grant], selector: NodeSelector | None
 ) -> ResourceClaim:
     """Return a claim with the granted devices allocated and one more consumer."""
-    devices = tuple([grant.device for grant in grants if not grant.admin_access])
+    granted = tuple(grants)
+    devices = tuple([grant.device for grant in granted if not grant.admin_access])
     return replace(
         claim,
         is_allocated=True,
         devices=devices,
+        preference=claim.spec.preference({grant.request for grant in granted}),
         node_selector=selector,
         consumers=claim.consumers + 1,
     )
+
+
+def _resized(values: npt.NDArray[N], size: int) -> npt.NDArray[N]:
+    """Return a copy of an array with `size` entries; new ones are 0."""
+    resized: npt.NDArray[N] = np.zeros(size, dtype=values.dtype)
+    kept = min(size, len(values))
+    resized[:kept] = values[:kept]
+    return resized
 
 
 def _swap(known: dict[K, V], key: K, new: V | None) -> V | None:
