@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from service.engine.state.devices.pools import DevicePool, PoolID, gather_pool
+from service.engine.state.devices.pools import AccessibleSlice, DevicePool, PoolID, gather_pool
 from service.engine.state.devices.search import (
     UNANSWERED,
     DeviceSearch,
@@ -19,9 +19,11 @@ from service.engine.state.devices.search import (
 from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.primitives import NodeSelector, ObjectName
 from service.model.devices.cel_questions import OpenQuestions
 from service.model.devices.device import (
+    Device,
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,
@@ -39,8 +41,10 @@ VERDICTS_BYTES, REASON_BYTES = 1_024, 224
 """The approximate sizes in bytes of a set of verdicts, and of each reason in it."""
 TOUCHED_MAX = 4_096
 """The number of changes of single nodes after which all nodes are evaluated again."""
-SliceNames = tuple[str, ...]
-"""The names of ResourceSlices, sorted."""
+SliceAccess = tuple[str, tuple[int, ...] | None]
+"""The name of a ResourceSlice, and the positions of the accessible devices, or None for all."""
+Accesses = tuple[SliceAccess, ...]
+"""What a node can access, sorted by name of the slice; equal for nodes with the same devices."""
 K = TypeVar("K")
 V = TypeVar("V")
 N = TypeVar("N", bound=np.generic)
@@ -85,9 +89,10 @@ class DeviceTable:
     undoes these changes.
     """
 
-    def __init__(self, nodes: NodeTable, steps_max: int) -> None:
+    def __init__(self, nodes: NodeTable, steps_max: int, version: SchedulerVersion) -> None:
         self.nodes = nodes
         self._steps_max = steps_max
+        self.version = version
         self.questions = OpenQuestions()
         """The selector evaluations that are still open."""
         self.claims: dict[ObjectName, ResourceClaim] = {}
@@ -103,9 +108,9 @@ class DeviceTable:
         """The number of claims that each device is allocated to; it exceeds one only if a client
         reports so."""
         self.sets = NodeSets(nodes)
-        self._reached: dict[int, SliceNames] = {}
-        """The slices that each node can access, by slot, computed on demand."""
-        self._pools: dict[SliceNames, tuple[DevicePool, ...]] = {}
+        self._reached: dict[int, Accesses] = {}
+        """The slices and devices that each node can access, by slot, computed on demand."""
+        self._pools: dict[Accesses, tuple[DevicePool, ...]] = {}
         """The pools of each set of accessible slices."""
         self._touched: list[int] = []
         """The slots whose verdicts may have changed, oldest first."""
@@ -163,7 +168,10 @@ class DeviceTable:
         Raises:
             NoAllocation: not all claims can be satisfied.
         """
-        return self._search(wanted, self._pools_of(self._reached_at(slot)))
+        node = self.nodes.nodes[slot]
+        assert node is not None
+        allocations = self._search(wanted, self._pools_of(self._reached_at(slot)))
+        return [tuple([grant.on(node.name) for grant in grants]) for grants in allocations]
 
     def _refresh(self, verdicts: NodeVerdicts, wanted: tuple[WantedClaim, ...]) -> None:
         slots = self._changed_since(verdicts.position)
@@ -178,7 +186,7 @@ class DeviceTable:
             # Callers may still hold the previous arrays.
             verdicts.failing = _resized(verdicts.failing, size)
             verdicts.preference = _resized(verdicts.preference, size)
-        known: dict[SliceNames, _Verdict] = {}
+        known: dict[Accesses, _Verdict] = {}
         for slot in slots:
             reason, preference = None, 0
             if self.nodes.nodes[slot] is not None:
@@ -216,47 +224,74 @@ class DeviceTable:
         self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]
     ) -> list[tuple[Grant, ...]]:
         return DeviceSearch(
-            pools, wanted, self.classes, self.in_use, self._steps_max, self.questions
+            pools,
+            wanted,
+            self.classes,
+            self.in_use,
+            self._steps_max,
+            self.questions,
+            self.version,
         ).run()
 
-    def _reached_at(self, slot: int) -> SliceNames:
-        """Return the slices that a node can access."""
+    def _reached_at(self, slot: int) -> Accesses:
+        """Return the slices and devices that a node can access."""
         reached = self._reached.get(slot)
         if reached is None:
             node = self.nodes.nodes[slot]
             own = self._by_node.get(node.name, ()) if node is not None else ()
-            names = [name for name in (*own, *self._wide) if self._reaches(name, slot)]
-            reached = self._reached[slot] = tuple(sorted(names))
+            accesses = [self._access(name, slot) for name in sorted((*own, *self._wide))]
+            reached = tuple([access for access in accesses if access is not None])
+            self._reached[slot] = reached
         return reached
 
-    def _pools_of(self, names: SliceNames) -> tuple[DevicePool, ...]:
-        pools = self._pools.get(names)
+    def _pools_of(self, accesses: Accesses) -> tuple[DevicePool, ...]:
+        pools = self._pools.get(accesses)
         if pools is None:
-            pools = self._pools[names] = tuple(self._gather(names))
+            pools = self._pools[accesses] = tuple(self._gather(accesses))
         return pools
 
-    def _gather(self, names: SliceNames) -> Iterator[DevicePool]:
-        """Yield the pools of the named slices, ordered by driver and name."""
-        reached: dict[PoolID, list[ResourceSlice]] = {}
-        for name in names:
-            resource_slice = self._slices[name]
-            reached.setdefault(resource_slice.pool_id, []).append(resource_slice)
+    def _gather(self, accesses: Accesses) -> Iterator[DevicePool]:
+        """Yield the pools of the accessible slices, ordered by driver and name."""
+        reached: dict[PoolID, list[AccessibleSlice]] = {}
+        for name, devices in accesses:
+            access = AccessibleSlice(self._slices[name], devices)
+            reached.setdefault(access.slice.pool_id, []).append(access)
         for pool_id in sorted(reached):
             others = [self._slices[name] for name in self._by_pool[pool_id]]
             pool = gather_pool(reached[pool_id], others)
             if pool is not None:
                 yield pool
 
-    def _reaches(self, name: str, slot: int) -> bool:
-        """Return whether a node can access a slice that is readable and not another node's."""
+    def _access(self, name: str, slot: int) -> SliceAccess | None:
+        """Return what a node can access of a slice, or None for nothing.
+
+        Slices with counters hold no devices. As in Kubernetes, a slice is ignored if it uses a
+        feature that the version does not have.
+        """
         resource_slice = self._slices[name]
-        if not resource_slice.is_known:
-            return False
-        if resource_slice.node_name is not None or resource_slice.all_nodes:
+        if resource_slice.has_counters:
+            return None
+        if resource_slice.selects_per_device is not None and not self.version.partitions_devices:
+            return None
+        if not resource_slice.selects_per_device:
+            return (name, None) if self._reaches(resource_slice, slot) else None
+        devices = [
+            index
+            for index, device in enumerate(resource_slice.devices)
+            if self._reaches(device, slot)
+        ]
+        return (name, tuple(devices)) if devices else None
+
+    def _reaches(self, owner: ResourceSlice | Device, slot: int) -> bool:
+        """Return whether a node can access the devices of a slice, or one device."""
+        if owner.node_name is not None:
+            node = self.nodes.nodes[slot]
+            return node is not None and node.name == owner.node_name
+        if owner.all_nodes:
             return True
-        if resource_slice.node_selector is None:
+        if owner.node_selector is None:
             return False
-        return bool(self.nodes_of(resource_slice.node_selector).vetoes.at(slot) == 0)
+        return bool(self.nodes_of(owner.node_selector).vetoes.at(slot) == 0)
 
     # Objects
 

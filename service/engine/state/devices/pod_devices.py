@@ -14,6 +14,7 @@ NO_TEMPLATE = 'resourceclaimtemplate "{}" not found'
 DELETED = 'resourceclaim "{}" is being deleted'
 NOT_OWNED = "ResourceClaim {} was not created for pod {} (pod is not owner)"
 IN_USE = "resourceclaim in use"
+AWAITED = 'resourceclaim "{}" has binding conditions that are not met, and are not awaited'
 NO_CLASS = "request {}: device class {} does not exist"
 
 
@@ -74,6 +75,8 @@ class PodDevices:
             if claim is not None and claim.is_allocated:
                 if claim.consumers >= CONSUMERS_MAX:
                     return IN_USE
+                if claim.is_awaited and self.table.version.awaits_devices:
+                    return AWAITED.format(claim.name)
                 continue
             reason = self._without_class(self._spec(use))
             if reason is not None:

@@ -26,6 +26,14 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     counts_resizes_by_sum: bool = False
     """Whether a pod that is resized counts with the larger of two sums over its containers, and not
     with the sum of each container's larger amount."""
+    partitions_devices: bool = False
+    """Whether devices may share counters, and name the nodes that can access them (KEP-4815)."""
+    taints_devices: bool = False
+    """Whether device taints keep away requests that do not tolerate them (KEP-5055)."""
+    shares_devices: bool = False
+    """Whether requests may need amounts of a device's capacities (KEP-5075)."""
+    awaits_devices: bool = False
+    """Whether devices may have binding conditions, and bind to the node (KEP-5007)."""
     scores_storage_capacity: bool = False
     """Whether VolumeBinding scores nodes by their storage capacity (KEP-4049)."""
     requires_csi_driver: bool = False
