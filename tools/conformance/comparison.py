@@ -178,10 +178,10 @@ Cases of preemption are asked as simulations alone, as kube-scheduler's answers 
 `status` of disruption budgets says, which a stored cluster works out itself. They compare the
 victims on every node where preemption helps, the chosen node, and the words where it does not help.
 
-There are no vectors for claims to devices and for the groups of `scheduling.k8s.io`: these follow
-Kubernetes' code as we read it, and are compared with slow references of our own. Features behind
-gates that Kubernetes v1.35 has off are refused or answered with a warning; [the table of all
-fields](manifests.md) has the answer for each.
+There are no vectors for the groups of `scheduling.k8s.io`: these follow Kubernetes' code as we read
+it, and are compared with slow references of our own. So are the devices that claims get; their
+vectors compare the nodes and the scores. Features behind gates that Kubernetes has off are refused
+or answered with a warning; [the table of all fields](manifests.md) has the answer for each.
 
 The vectors come from these files:
 
