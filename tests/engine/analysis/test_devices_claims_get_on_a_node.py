@@ -101,7 +101,8 @@ class Drawn:
     """A cluster under change, with what brute force needs of it."""
 
     def __init__(self) -> None:
-        self.engine: Cluster = objects.cluster({}, [], [*NODES], [], [*CLASSES])
+        config = {"kubernetes": "1.37"}
+        self.engine: Cluster = objects.cluster(config, [], [*NODES], [], [*CLASSES])
         self.slices: dict[str, Manifest] = {}
         self.used: dict[str, list[DeviceID]] = {}
 

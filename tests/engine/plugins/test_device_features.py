@@ -277,3 +277,35 @@ def test_a_cluster_that_gets_another_version_decides_by_that():
     assert given(built, "n1") == []
     built.configure(objects.config({"kubernetes": OLD}))
     assert given(built, "n1") == ["a"]
+
+
+def selected(*models: str, **fields: Any) -> Manifest:
+    attribute = f'device.attributes["{GPU}"].model'
+    expression = f"{attribute} in {[*models]}".replace("'", '"')
+    return {"deviceClassName": GPU, "selectors": [{"cel": {"expression": expression}}], **fields}
+
+
+@pytest.mark.parametrize(
+    ("first", "old"),
+    [
+        (selected("b", count=2), ["a", "b"]),
+        (selected("b", count=3), []),
+        (selected("none", count=1), ["a"]),
+        (selected("none", allocationMode="All"), []),
+        (selected("b", "used", allocationMode="All"), []),
+    ],
+    ids=["two", "three", "one", "all of none", "all of some"],
+)
+def test_only_1_35_mixes_up_alternatives_that_ask_for_all_devices(first, old):
+    """It goes on with the first alternative after one device, or takes the devices of that one."""
+    models = {"a": "a", "a2": "a", "b": "b", "used": "used"}
+    made = everywhere(*(device(name, model=model) for name, model in models.items()))
+    result = {"request": "gpu", "driver": GPU, "pool": "shared", "device": "used"}
+    status = {"allocation": {"devices": {"results": [result]}}}
+    other = device_claim("other") | {"status": status}
+    every = selected("a", allocationMode="All")
+    alternatives = [{**first, "name": "first"}, {**every, "name": "every"}]
+    claim = device_claim("c", {"name": "gpu", "firstAvailable": alternatives})
+    for version in NEW:
+        assert given(cluster(version, made, other, claim), "n1") == ["a", "a2"]
+    assert given(cluster(OLD, made, other, claim), "n1") == old

@@ -193,9 +193,7 @@ class DeviceSearch:
             self._refuse_unsupported(claim)
             least = 0
             for alternatives in self._needs[number]:
-                for need in alternatives:
-                    if need.request.takes_all:
-                        self._determine(need)
+                self._determine_all(alternatives)
                 least += min(need.count for need in alternatives)
             if least > RESULTS_MAX:
                 raise NoAllocation(TOO_MANY.format(claim.name, least, RESULTS_MAX))
@@ -213,6 +211,21 @@ class DeviceSearch:
             for request in alternatives:
                 if request.needs_capacity:
                     raise NoAllocation(CAPACITY.format(claim.name, request.full_name))
+
+    def _determine_all(self, alternatives: Sequence[_Need]) -> None:
+        """Determine the devices of all alternatives that ask for all matching devices.
+
+        By mistake, v1.35 takes those of the first alternative for the second one, too.
+        """
+        for index, need in enumerate(alternatives):
+            first = alternatives[0]
+            is_mistaken = index == 1 and not self._version.keeps_alternatives
+            if not need.request.takes_all:
+                continue
+            if is_mistaken and first.all_devices is not None:
+                need.all_devices, need.count = first.all_devices, first.count
+            else:
+                self._determine(need)
 
     def _determine(self, need: _Need) -> None:
         """Determine the devices of a request for all matching devices."""
@@ -259,10 +272,25 @@ class DeviceSearch:
         if not self._constraints_allow(need, device):
             return False
         self._take(need, device)
-        if self._take_all(need, request, index + 1):
+        if self._take_rest(need, request, index + 1):
             return True
         self._give_back(need, device)
         return False
+
+    def _take_rest(self, need: _Need, request: int, index: int) -> bool:
+        """Take the devices of an alternative from `index` on, and satisfy all later requests.
+
+        By mistake, v1.35 goes on with the first alternative here, whichever one it has begun.
+        """
+        first = self._needs[need.claim][request][0]
+        if need is first or self._version.keeps_alternatives:
+            return self._take_all(need, request, index)
+        missing = max(0, first.count - index)
+        if len(self._results[need.claim]) + missing > RESULTS_MAX:
+            return False
+        if first.all_devices is None:
+            return self._pick_devices(first, request, missing, 0)
+        return bool(first.all_devices) and self._take_all(first, request, index)
 
     def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
         """Choose `missing` more devices from index `start`, and satisfy all later requests."""

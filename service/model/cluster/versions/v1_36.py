@@ -9,6 +9,7 @@ V1_36 = replace(
     name="1.36",
     patch="1.36.3",
     scores_balance_gain=True,
+    keeps_alternatives=True,
     partitions_devices=True,
     taints_devices=True,
     shares_devices=True,

@@ -26,6 +26,8 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     counts_resizes_by_sum: bool = False
     """Whether a pod that is resized counts with the larger of two sums over its containers, and not
     with the sum of each container's larger amount."""
+    keeps_alternatives: bool = False
+    """Whether a request for all devices stays with the alternative that it has begun."""
     partitions_devices: bool = False
     """Whether devices may share counters, and name the nodes that can access them (KEP-4815)."""
     taints_devices: bool = False
