@@ -65,17 +65,18 @@ WARNINGS: Mapping[str, WarningKind] = {
         "is not read: its feature is off in the cluster's Kubernetes version, or not supported",
         "The field belongs to a feature of dynamic resource allocation. It is kept and returned. In a "
         "cluster whose setting `kubernetes` is `1.35`, as in Kubernetes v1.35, device taints keep no claim "
-        "away, requests of capacity are ignored, and a slice with `perDeviceNodeSelection` is ignored as a "
-        "whole; later versions read these fields. In all versions, a device is given to one claim at a "
+        "away, requests of capacity are ignored, a slice with `perDeviceNodeSelection` or shared counters "
+        "is ignored as a whole, and a device that consumes counters is never given; later versions read "
+        "these fields. In all versions, a device is given to one claim at a "
         "time, also one that could be allocated several times, and no device stands for an extended "
         "resource.",
     ),
     DEVICE_REFUSED: WarningKind(
         "is not supported: a device that has it is never allocated, and a claim that has it gets no devices",
         "The field belongs to a feature of dynamic resource allocation that Kubernetes v1.36 has on, and "
-        "that would make Moorage give devices which Kubernetes does not give: devices that share counters "
-        "(partitions of one device, say), devices that have to meet conditions before pods are bound, "
-        "requests for a share of a device's capacity, and attributes that have to differ. The object is "
+        "that would make Moorage give devices which Kubernetes does not give: devices that have to meet "
+        "conditions before pods are bound, requests for a share of a device's capacity, and attributes "
+        "that have to differ. The object is "
         "stored, kept and returned, so that a cluster can be mirrored as it is. But devices with the field "
         "are never given, and claims with it get none. A pod that waits for that reason says so: the "
         "reason of DynamicResources on each node names it.",
@@ -311,17 +312,15 @@ _OF_SLICES = (
 )
 _OF_SLICES_BY_VERSION = (
     "spec.perDeviceNodeSelection",
+    "spec.sharedCounters",
     "spec.devices[].allNodes",
     "spec.devices[].bindsToNode",
+    "spec.devices[].consumesCounters",
     "spec.devices[].nodeName",
     "spec.devices[].nodeSelector",
     "spec.devices[].taints",
 )
-_OF_REFUSED_DEVICES = (
-    "spec.sharedCounters",
-    "spec.devices[].bindingConditions",
-    "spec.devices[].consumesCounters",
-)
+_OF_REFUSED_DEVICES = ("spec.devices[].bindingConditions",)
 _DEVICES_OF_CLAIMS = (
     ("ResourceClaim", "spec.devices"),
     ("ResourceClaimTemplate", "spec.spec.devices"),

@@ -35,6 +35,12 @@ HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """The effects of device taints that keep claims away."""
 
 
+CounterKey: TypeAlias = tuple[str, str]
+"""The name of a set of counters in a pool, and that of a counter in it."""
+Amounts: TypeAlias = tuple[tuple[CounterKey, int], ...]
+"""Amounts of counters, in nano-units."""
+
+
 class DeviceID(NamedTuple):
     """A device's identity: its driver, pool, and name."""
 
@@ -57,8 +63,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     """The attributes and capacity as JSON; equal for devices that no selector can distinguish."""
     attributes: Mapping[str, AttributeValue] = {}
     """The attributes by full name: with their own domain, or with the driver's."""
-    consumes_counters: bool = False
-    """Whether the device takes from counters that it shares with others, which are not counted."""
+    consumes: Amounts = ()
+    """What the device takes of the counters of its pool."""
     has_conditions: bool = False
     """Whether the device has binding conditions, which are not awaited."""
     binds_to_node: bool = False
@@ -93,8 +99,10 @@ class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
     all_nodes: bool = False
     selects_per_device: bool | None = None
     """Whether each device states which nodes can access it; None if the slice leaves that open."""
-    has_counters: bool = False
-    """Whether the slice holds counters that devices share."""
+    counter_sets: tuple[str, ...] = ()
+    """The names of the sets of counters that the slice holds instead of devices."""
+    counters: Amounts = ()
+    """What there is of each counter."""
     devices: tuple[Device, ...] = ()
 
     @property

@@ -63,6 +63,31 @@ class DeviceCapacity(Partial, frozen=True, kw_only=True):
     """The quantity."""
 
 
+class Counter(Partial, frozen=True, kw_only=True):
+    """An amount of which devices take."""
+
+    value: Text
+    """The quantity."""
+
+
+class CounterSet(Partial, frozen=True, kw_only=True):
+    """Counters that the devices of a pool share."""
+
+    name: str
+    """Its name, of which there is one in the pool."""
+    counters: Mapping[str, Counter] = {}
+    """How much there is, by name of the counter."""
+
+
+class CounterConsumption(Partial, frozen=True, kw_only=True):
+    """What a device takes of a set of counters."""
+
+    counter_set: str
+    """Name of the set."""
+    counters: Mapping[str, Counter] = {}
+    """How much it takes, by name of the counter."""
+
+
 class DeviceTaint(Partial, frozen=True, kw_only=True):
     """Keeps claims that do not tolerate it from being given a device."""
 
@@ -96,8 +121,8 @@ class SliceDevice(Partial, frozen=True, kw_only=True):
     """What the device is like, by name; the domain of a name without one is the driver."""
     capacity: Mapping[str, DeviceCapacity] = {}
     """How much it has, by name."""
-    consumes_counters: tuple[object, ...] = ()
-    """Counters that the device shares with others. Such a device is never given."""
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    """What it takes of counters that the pool shares. In Kubernetes v1.35 such a device is never given."""
     binding_conditions: tuple[str, ...] = ()
     """Conditions for which binding waits. A device that has any is never given."""
     binds_to_node: bool = False
@@ -138,8 +163,8 @@ class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
     """All nodes reach the devices."""
     per_device_node_selection: bool | None = None
     """Each device says which nodes reach it. In Kubernetes v1.35 the slice is passed over."""
-    shared_counters: tuple[object, ...] = ()
-    """Counters of which devices in other slices of the pool take. A slice that has any is passed over."""
+    shared_counters: tuple[CounterSet, ...] = ()
+    """Counters of which devices in other slices of the pool take; then it has no devices."""
     devices: tuple[SliceDevice, ...] = ()
     """The devices."""
 

@@ -11,10 +11,12 @@ import msgspec
 
 from service.model.core.kind import DeclaredObject, KindSpec
 from service.model.core.primitives import Partial
+from service.model.core.quantity import parse_quantity
 from service.model.devices.conversion import V1BETA1, claim_of_v1, slice_of_v1, template_of_v1
 from service.model.devices.device import (
     HARD_EFFECTS,
     Alternatives,
+    Amounts,
     AttributeValue,
     Device,
     DeviceClaimSpec,
@@ -29,6 +31,7 @@ from service.model.devices.device import (
 )
 from service.model.devices.device_fields import (
     AllocatedDevice,
+    Counter,
     DeviceAttribute,
     DeviceClassBody,
     DeviceRequestBody,
@@ -74,7 +77,8 @@ def _slice(kept: DeclaredObject[ResourceSliceBody]) -> ResourceSlice:
         node_selector=spec.node_selector,
         all_nodes=spec.all_nodes,
         selects_per_device=spec.per_device_node_selection,
-        has_counters=bool(spec.shared_counters),
+        counter_sets=tuple([counters.name for counters in spec.shared_counters]),
+        counters=_amounts({counters.name: counters.counters for counters in spec.shared_counters}),
         devices=tuple([_device(device, spec.driver) for device in spec.devices]),
     )
 
@@ -89,13 +93,29 @@ def _device(device: SliceDevice, driver: str) -> Device:
             full_name(name, driver): _value(attribute)
             for name, attribute in device.attributes.items()
         },
-        consumes_counters=bool(device.consumes_counters),
+        consumes=tuple(
+            [
+                amount
+                for consumption in device.consumes_counters
+                for amount in _amounts({consumption.counter_set: consumption.counters})
+            ]
+        ),
         has_conditions=bool(device.binding_conditions),
         binds_to_node=device.binds_to_node,
         taints=tuple([taint for taint in device.taints if taint.effect in HARD_EFFECTS]),
         node_name=device.node_name or None,
         node_selector=device.node_selector,
         all_nodes=device.all_nodes,
+    )
+
+
+def _amounts(counters: Mapping[str, Mapping[str, Counter]]) -> Amounts:
+    return tuple(
+        [
+            ((counter_set, name), parse_quantity(counter.value))
+            for counter_set, by_name in counters.items()
+            for name, counter in by_name.items()
+        ]
     )
 
 

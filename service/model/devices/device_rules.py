@@ -33,6 +33,9 @@ from service.model.devices.device_fields import (
     CapacityRequirements,
     CELDeviceSelector,
     ConsumerReference,
+    Counter,
+    CounterConsumption,
+    CounterSet,
     DeviceAttribute,
     DeviceCapacity,
     DeviceClaim,
@@ -191,6 +194,7 @@ _ATTRIBUTE = declared(
     also=(_one_value,),
 )
 _CAPACITY = declared(DeviceCapacity, {"value": quantity})
+_COUNTERS = map_of(names.dns_label, declared(Counter, {"value": quantity}))
 _TAINT = declared(
     DeviceTaint,
     {
@@ -206,7 +210,11 @@ _DEVICE = declared(
         "name": text(names.dns_label),
         "attributes": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
         "capacity": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _CAPACITY)),
-        "consumesCounters": list_of(_OPEN),
+        "consumesCounters": list_of(
+            declared(
+                CounterConsumption, {"counterSet": text(names.dns_label), "counters": _COUNTERS}
+            )
+        ),
         "bindingConditions": list_of(text()),
         "taints": _at_most(TAINTS_MAX, list_of(_TAINT)),
         "nodeName": text(names.dns_subdomain),
@@ -271,7 +279,9 @@ SLICE = declared(
         "pool": _RESOURCE_POOL,
         "nodeName": text(names.dns_subdomain, empty_ok=True),
         "nodeSelector": NODE_SELECTOR,
-        "sharedCounters": list_of(_OPEN),
+        "sharedCounters": list_of(
+            declared(CounterSet, {"name": text(names.dns_label), "counters": _COUNTERS})
+        ),
         "devices": _at_most(DEVICES_MAX, list_of(_DEVICE)),
     },
     also=(_reached_by, _devices_reached, _one_term, _devices_differ),

@@ -129,6 +129,29 @@ async def test_fields_of_devices_whose_features_are_off_are_warned_about(harness
     ]
 
 
+PARTITIONED: tuple[list[dict[str, Any]], dict[str, Any]] = (
+    [{"name": "memory", "counters": {"memory": {"value": "40Gi"}}}],
+    {"consumesCounters": [{"counterSet": "memory", "counters": {"memory": {"value": "20Gi"}}}]},
+)
+
+
+async def test_versions_that_count_what_devices_share_do_not_warn_about_it(
+    harness: Harness,
+) -> None:
+    counters, consumption = PARTITIONED
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    held = resource_slice("n1", sharedCounters=counters, pool=pool).named("counters")
+    part = resource_slice("n1", device("a") | consumption, pool=pool)
+    for version, is_read in (("1.35", False), ("1.36", True)):
+        await harness.configure(kubernetes=version)
+        answer = await harness.put("resourceslices/counters", held)
+        ignored = [] if is_read else [("spec.sharedCounters", "DeviceFieldIgnored")]
+        assert told(answer.json()) == ignored
+        answer = await harness.put("resourceslices/n1", part)
+        ignored = [] if is_read else [("spec.devices[0].consumesCounters", "DeviceFieldIgnored")]
+        assert told(answer.json()) == ignored
+
+
 async def test_versions_that_read_a_field_of_devices_do_not_warn_about_it(
     harness: Harness,
 ) -> None:
@@ -148,20 +171,15 @@ async def test_versions_that_read_a_field_of_devices_do_not_warn_about_it(
 
 
 async def test_what_is_never_allocated_is_stored_and_warned_about(harness: Harness) -> None:
-    counters = [{"name": "memory", "counters": {"memory": {"value": "40Gi"}}}]
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
-    held = resource_slice("n1", sharedCounters=counters, pool=pool).named("counters")
-    part = device("a") | {"consumesCounters": [{"counterSet": "memory"}]}
+    made = device("a") | {"bindingConditions": ["ready"]}
     asked = asking(capacity={"requests": {"memory": "10Gi"}})
     claim = device_claim("c", asked, constraints=[{"distinctAttribute": "x.example/numa"}])
     of_devices = "spec.devices.requests[0].exactly.capacity"
     of_claim = "spec.devices.constraints[0].distinctAttribute"
     for version, capacity in (("1.35", "DeviceFieldIgnored"), ("1.37", "DeviceNotAllocated")):
         await harness.configure(kubernetes=version)
-        answer = await harness.put("resourceslices/counters", held)
-        assert told(answer.json()) == [("spec.sharedCounters", "DeviceNotAllocated")]
-        answer = await harness.put("resourceslices/n1", resource_slice("n1", part, pool=pool))
-        assert told(answer.json()) == [("spec.devices[0].consumesCounters", "DeviceNotAllocated")]
+        answer = await harness.put("resourceslices/n1", resource_slice("n1", made))
+        assert told(answer.json()) == [("spec.devices[0].bindingConditions", "DeviceNotAllocated")]
         answer = await harness.put("namespaces/default/resourceclaims/c", claim)
         assert told(answer.json()) == [
             (of_claim, "DeviceNotAllocated"),

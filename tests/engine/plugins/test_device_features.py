@@ -20,9 +20,7 @@ from tests.engine import objects
 
 OLD, NEW = "1.35", ("1.36", "1.37")
 NOT_ALL = "cannot allocate all claims"
-COUNTED = f"{NOT_ALL}: devices that consume shared counters are not allocated"
 AWAITED = f"{NOT_ALL}: devices with binding conditions are not allocated"
-PARTITION = {"consumesCounters": [{"counterSet": "memory", "counters": {"memory": {"value": "1"}}}]}
 CONDITIONS = {"bindingConditions": ["ready"]}
 TAINT = {"key": "broken", "value": "fan", "effect": "NoSchedule"}
 IN_RACK_1 = {"key": "rack", "operator": "In", "values": ["r1"]}
@@ -56,45 +54,121 @@ def everywhere(*devices: Manifest) -> Manifest:
     return resource_slice(None, *devices, allNodes=True)
 
 
-@pytest.mark.parametrize(("field", "reason"), [(PARTITION, COUNTED), (CONDITIONS, AWAITED)])
-def test_devices_that_need_more_are_refused_by_name(field: Manifest, reason: str):
-    made = everywhere(device("part") | field)
-    assert told(cluster(OLD, made)) == dict.fromkeys(("n1", "n2", "n3"), NOT_ALL)
+def test_devices_with_conditions_are_refused_by_name():
+    made = everywhere(device("part") | CONDITIONS)
+    assert told(cluster(OLD, made)) == dict.fromkeys(NAMES, NOT_ALL)
     for version in NEW:
-        assert told(cluster(version, made)) == dict.fromkeys(("n1", "n2", "n3"), reason)
+        assert told(cluster(version, made)) == dict.fromkeys(NAMES, AWAITED)
 
 
 @pytest.mark.parametrize("version", [OLD, *NEW])
-@pytest.mark.parametrize("field", [PARTITION, CONDITIONS])
-def test_other_devices_are_given_instead(version: str, field: Manifest):
-    built = cluster(version, everywhere(device("part") | field, device("whole")))
+def test_other_devices_are_given_instead(version: str):
+    built = cluster(version, everywhere(device("part") | CONDITIONS, device("whole")))
     assert told(built) == {}
     assert given(built, "n1") == ["whole"]
 
 
 def test_a_refused_device_that_nobody_asked_for_is_not_named():
-    selecting = asking(1, f'device.attributes["{GPU}"].model == "b"')
-    made = everywhere(device("part", model="a") | PARTITION)
-    built = cluster("1.37", made, device_claim("c", selecting))
+    claim = device_claim("c", asking(1, f'device.attributes["{GPU}"].model == "b"'))
+    built = cluster("1.37", everywhere(device("part", model="a") | CONDITIONS), claim)
     assert set(told(built).values()) == {NOT_ALL}
-
-
-@pytest.mark.parametrize("version", [OLD, *NEW])
-def test_slices_with_counters_hold_no_devices(version: str):
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
-    counters = [{"name": "memory", "counters": {"memory": {"value": "40Gi"}}}]
-    held = resource_slice(None, sharedCounters=counters, pool=pool, allNodes=True).named("a")
-    built = cluster(version, held, resource_slice("n1", device("whole"), pool=pool).named("b"))
-    assert told(built) == {"n2": NOT_ALL, "n3": NOT_ALL}
 
 
 def test_all_devices_are_not_given_without_those_that_are_refused():
     claim = device_claim("c", {"name": "all", "exactly": ALL})
-    made = everywhere(device("a"), device("b") | PARTITION)
-    assert told(cluster("1.36", made, claim)) == dict.fromkeys(("n1", "n2", "n3"), COUNTED)
     made = everywhere(device("a"), device("b") | CONDITIONS)
-    assert told(cluster("1.36", made, claim)) == dict.fromkeys(("n1", "n2", "n3"), AWAITED)
+    assert told(cluster("1.36", made, claim)) == dict.fromkeys(NAMES, AWAITED)
     assert given(cluster(OLD, made, claim), "n1") == ["a"]
+
+
+NAMES = ("n1", "n2", "n3")
+
+
+def part(name: str, gigabytes: int, counter: str = "memory") -> Manifest:
+    """A device that takes of the memory of a card."""
+    counters = {counter: {"value": f"{gigabytes}Gi"}}
+    return device(name) | {"consumesCounters": [{"counterSet": "card", "counters": counters}]}
+
+
+def card(gigabytes: int, *devices: Manifest, node_name: str | None = None, **counters: str):
+    """The slices of a pool: the memory of a card, and devices that share it."""
+    pool = {"name": "card", "generation": 1, "resourceSliceCount": 2}
+    amounts = {"memory": f"{gigabytes}Gi", **counters}
+    held = {"name": "card", "counters": {name: {"value": each} for name, each in amounts.items()}}
+    where = {} if node_name else {"allNodes": True}
+    return [
+        resource_slice(None, sharedCounters=[held], pool=pool, allNodes=True).named("held"),
+        resource_slice(node_name, *devices, pool=pool, **where).named("parts"),
+    ]
+
+
+def in_use(name: str) -> Manifest:
+    """A claim that has a device of the card."""
+    result = {"request": "gpu", "driver": GPU, "pool": "card", "device": name}
+    return device_claim("other") | {"status": {"allocation": {"devices": {"results": [result]}}}}
+
+
+def claiming(count: int) -> Manifest:
+    return device_claim("c", asking(count))
+
+
+def test_parts_are_given_as_long_as_the_counters_suffice():
+    made = card(40, part("whole", 40), part("half", 20), part("other-half", 20))
+    for version in NEW:
+        assert given(cluster(version, *made, claiming(1)), "n1") == ["whole"]
+        assert given(cluster(version, *made, claiming(2)), "n1") == ["half", "other-half"]
+        assert given(cluster(version, *made, claiming(3)), "n1") == []
+    assert told(cluster(OLD, *made, claiming(1))) == dict.fromkeys(NAMES, NOT_ALL)
+
+
+def test_parts_in_use_leave_less_for_others():
+    made = card(40, part("whole", 40), part("half", 20), part("other-half", 20), device("free"))
+    halved = cluster("1.36", *made, in_use("half"), claiming(1))
+    assert given(halved, "n1") == ["other-half"]
+    used = cluster("1.36", *made, in_use("whole"), claiming(1))
+    assert given(used, "n1") == ["free"]
+    used.delete_object("ResourceClaim", "default", "other")
+    assert given(used, "n1") == ["whole"]
+
+
+def test_parts_that_only_other_nodes_reach_count_too():
+    made = card(40, part("here", 30), node_name="n1")
+    pool = {"name": "card", "generation": 1, "resourceSliceCount": 3}
+    for each in made:
+        each["spec"]["pool"] = pool
+    there = resource_slice("n2", part("there", 20), pool=pool).named("there")
+    built = cluster("1.37", *made, there, claiming(1))
+    assert (given(built, "n1"), given(built, "n2")) == (["here"], ["there"])
+    built.put_object(objects.kept(in_use("there")))
+    assert (given(built, "n1"), given(built, "n2")) == ([], [])
+
+
+def test_no_counter_of_the_pool_may_be_exceeded():
+    """Somebody took more of another counter than there is: Kubernetes gives no partition then."""
+    made = card(40, part("a", 10), part("b", 2, counter="engines"), engines="1Gi")
+    assert given(cluster("1.36", *made, claiming(1)), "n1") == ["a"]
+    assert given(cluster("1.36", *made, in_use("b"), claiming(1)), "n1") == []
+
+
+def test_a_pool_with_wrong_counters_gives_no_devices():
+    missing = card(40, part("a", 10, counter="engines"), device("free"))
+    pool = {"name": "card", "generation": 1, "resourceSliceCount": 3}
+    twice = card(40, part("a", 10), device("free"))
+    for each in twice:
+        each["spec"]["pool"] = pool
+    again = resource_slice(None, pool=pool, allNodes=True).named("again")
+    again["spec"]["sharedCounters"] = twice[0]["spec"]["sharedCounters"]
+    for made in (missing, [*twice, again]):
+        for version in NEW:
+            reasons = told(cluster(version, *made))
+            assert reasons == dict.fromkeys(NAMES, "invalid resource pools were encountered")
+    assert given(cluster(OLD, *missing), "n1") == ["free"]
+
+
+def test_parts_of_a_claim_with_admin_access_count():
+    made = card(40, part("whole", 40), part("half", 20))
+    claim = device_claim("c", asking(2, adminAccess=True))
+    assert given(cluster("1.36", *made, claim), "n1") == []
 
 
 ALL = {"deviceClassName": GPU, "allocationMode": "All"}

@@ -258,20 +258,20 @@ class DeviceTable:
             reached.setdefault(access.slice.pool_id, []).append(access)
         for pool_id in sorted(reached):
             others = [self._slices[name] for name in self._by_pool[pool_id]]
-            pool = gather_pool(reached[pool_id], others)
+            pool = gather_pool(reached[pool_id], others, counts=self.version.partitions_devices)
             if pool is not None:
                 yield pool
 
     def _access(self, name: str, slot: int) -> SliceAccess | None:
         """Return what a node can access of a slice, or None for nothing.
 
-        Slices with counters hold no devices. As in Kubernetes, a slice is ignored if it uses a
-        feature that the version does not have.
+        As in Kubernetes, a slice is ignored if it uses a feature that the version does not have.
         """
         resource_slice = self._slices[name]
-        if resource_slice.has_counters:
-            return None
-        if resource_slice.selects_per_device is not None and not self.version.partitions_devices:
+        is_partitioned = (
+            resource_slice.counter_sets or resource_slice.selects_per_device is not None
+        )
+        if is_partitioned and not self.version.partitions_devices:
             return None
         if not resource_slice.selects_per_device:
             return (name, None) if self._reaches(resource_slice, slot) else None

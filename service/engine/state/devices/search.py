@@ -9,12 +9,13 @@ not distinguish is tried.
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from service.engine.state.devices.pools import DevicePool, OfferedDevice
+from service.engine.state.devices.pools import DevicePool, OfferedDevice, PoolID
 from service.model.cluster.versions.version import SchedulerVersion
 from service.model.devices.cel_questions import OpenQuestions
 from service.model.devices.device import (
     RESULTS_MAX,
     AttributeValue,
+    CounterKey,
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,
@@ -32,7 +33,6 @@ UPDATED = (
     "claim {}, request {}: asks for all devices, but a resource pool is currently being updated"
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
-COUNTED = "devices that consume shared counters are not allocated"
 AWAITED = "devices with binding conditions are not allocated"
 CAPACITY = "claim {}, request {}: requests of capacity are not supported"
 DISTINCT = "claim {}: constraints with distinctAttribute are not supported"
@@ -160,6 +160,8 @@ class DeviceSearch:
         ]
         self._taken: dict[DeviceID, list[int]] = {}
         """The claims that each device is chosen for in this search."""
+        self._left: dict[PoolID, dict[CounterKey, int]] = {}
+        """What is left of each pool's counters, computed on demand."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
@@ -325,14 +327,8 @@ class DeviceSearch:
         return not taken and device.id not in self._in_use
 
     def _is_usable(self, need: _Need, device: OfferedDevice) -> bool:
-        """Return whether a selected device may be allocated, apart from constraints.
-
-        Up to Kubernetes v1.35, devices with counters are never allocated. Later versions count
-        what is left, which is not done here, so that the reason is reported.
-        """
-        if device.device.consumes_counters:
-            if self._version.partitions_devices:
-                self._unsupported.add(COUNTED)
+        """Return whether a selected device may be allocated, apart from constraints."""
+        if device.device.consumes and not self._has_left(device):
             return False
         if device.device.has_conditions:
             self._unsupported.add(AWAITED)
@@ -340,12 +336,41 @@ class DeviceSearch:
         tolerations = need.request.tolerations
         return not self._version.taints_devices or device.device.is_tolerated(tolerations)
 
+    def _has_left(self, device: OfferedDevice) -> bool:
+        """Return whether the counters of the pool suffice for a device that takes of them.
+
+        As in Kubernetes, no counter of the pool may be exceeded, also none that the device does not
+        take of. Up to v1.35, nothing is counted, and such devices are never allocated.
+        """
+        if not self._version.partitions_devices:
+            return False
+        left = self._left_in(device)
+        after = dict(left)
+        for key, amount in device.device.consumes:
+            after[key] -= amount
+        return all(amount >= 0 for amount in after.values())
+
+    def _left_in(self, device: OfferedDevice) -> dict[CounterKey, int]:
+        """Return what is left of each counter of a device's pool."""
+        pool_id = device.slice.pool_id
+        left = self._left.get(pool_id)
+        if left is None:
+            counters = next(pool.counters for pool in self._pools if pool.id == pool_id)
+            left = self._left[pool_id] = counters.left(self._in_use)
+        return left
+
+    def _count(self, device: OfferedDevice, devices: int) -> None:
+        """Count what a device takes that was chosen (`devices` = 1) or returned (-1)."""
+        for key, amount in device.device.consumes:
+            self._left_in(device)[key] -= devices * amount
+
     def _constraints_allow(self, need: _Need, device: OfferedDevice) -> bool:
         return all(condition.allows(need, device) for condition in self._constraints[need.claim])
 
     def _take(self, need: _Need, device: OfferedDevice) -> None:
         for condition in self._constraints[need.claim]:
             condition.count(need, device, 1)
+        self._count(device, 1)
         self._taken.setdefault(device.id, []).append(need.claim)
         owner = device.owner
         self._results[need.claim].append(
@@ -363,6 +388,7 @@ class DeviceSearch:
     def _give_back(self, need: _Need, device: OfferedDevice) -> None:
         for condition in self._constraints[need.claim]:
             condition.count(need, device, -1)
+        self._count(device, -1)
         self._taken[device.id].pop()
         self._results[need.claim].pop()
 
@@ -424,5 +450,5 @@ class DeviceSearch:
             for condition in conditions
         ]
         taken = tuple(self._taken.get(device.id, ()))
-        taints = device.device.taints
-        return (*map(str, verdicts), *values, taken, device.id in self._in_use, *taints)
+        own = (device.device.taints, device.device.consumes, device.slice.pool_id)
+        return (*map(str, verdicts), *values, taken, device.id in self._in_use, *own)

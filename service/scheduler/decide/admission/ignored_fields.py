@@ -31,7 +31,10 @@ _DEVICES_READ = frozenset({"resourceClaims", "claims", "resourceClaimStatuses"})
 """The pod fields that request devices, read where devices are allocated."""
 _FEATURES: Mapping[str, Callable[[SchedulerVersion], bool]] = {
     **dict.fromkeys(
-        ("perDeviceNodeSelection", "nodeName", "nodeSelector", "allNodes"),
+        (
+            *("perDeviceNodeSelection", "nodeName", "nodeSelector", "allNodes"),
+            *("sharedCounters", "consumesCounters"),
+        ),
         lambda version: version.partitions_devices,
     ),
     **dict.fromkeys(("taints", "tolerations"), lambda version: version.taints_devices),
