@@ -63,8 +63,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     """The attributes and capacity as JSON; equal for devices that no selector can distinguish."""
     attributes: Mapping[str, AttributeValue] = {}
     """The attributes by full name: with their own domain, or with the driver's."""
+    counter_sets: tuple[str, ...] = ()
+    """The names of the sets of counters of its pool that the device takes of."""
     consumes: Amounts = ()
-    """What the device takes of the counters of its pool."""
+    """What the device takes of each counter."""
     has_conditions: bool = False
     """Whether the device has binding conditions, which are not awaited."""
     binds_to_node: bool = False

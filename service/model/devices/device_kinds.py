@@ -93,6 +93,7 @@ def _device(device: SliceDevice, driver: str) -> Device:
             full_name(name, driver): _value(attribute)
             for name, attribute in device.attributes.items()
         },
+        counter_sets=tuple([consumption.counter_set for consumption in device.consumes_counters]),
         consumes=tuple(
             [
                 amount

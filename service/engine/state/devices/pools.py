@@ -118,14 +118,16 @@ def gather_pool(
 
 def _shared_counters(pool_id: PoolID, slices: Iterable[ResourceSlice]) -> SharedCounters | None:
     """Return the counters of a pool, or None if a set is not unique, or a counter is missing."""
-    held, sets, consumers = dict[CounterKey, int](), list[str](), dict[DeviceID, Amounts]()
+    held, consumers = dict[CounterKey, int](), dict[DeviceID, Amounts]()
+    sets, named = list[str](), set[str]()
     for resource_slice in slices:
         held.update(resource_slice.counters)
         sets += resource_slice.counter_sets
         for device in () if resource_slice.counter_sets else resource_slice.devices:
+            named.update(device.counter_sets)
             if device.consumes:
                 consumers[DeviceID(*pool_id, device.name)] = device.consumes
     taken = {key for amounts in consumers.values() for key, _ in amounts}
-    if len(set(sets)) != len(sets) or not taken <= held.keys():
+    if len(set(sets)) != len(sets) or not named <= set(sets) or not taken <= held.keys():
         return None
     return SharedCounters(held, consumers)

@@ -328,7 +328,7 @@ class DeviceSearch:
 
     def _is_usable(self, need: _Need, device: OfferedDevice) -> bool:
         """Return whether a selected device may be allocated, apart from constraints."""
-        if device.device.consumes and not self._has_left(device):
+        if device.device.counter_sets and not self._has_left(device):
             return False
         if device.device.has_conditions:
             self._unsupported.add(AWAITED)
