@@ -349,7 +349,6 @@ _OF_ALPHA_DEVICES = (
 _OF_RESULTS = tuple(
     f"status.allocation.devices.results[].{name}"
     for name in (
-        "bindingConditions",
         "bindingFailureConditions",
         "consumedCapacity",
         "shareID",
@@ -391,6 +390,12 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
     ),
     *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_ALPHA_DEVICES),
     *(IgnoredField("ResourceClaim", path, DEVICE_FIELD) for path in _OF_RESULTS),
+    IgnoredField(
+        "ResourceClaim",
+        "status.allocation.devices.results[].bindingConditions",
+        DEVICE_FIELD,
+        setting="kubernetes",
+    ),
     IgnoredField("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
     IgnoredField("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
     IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),

@@ -41,7 +41,7 @@ _FEATURES: Mapping[str, Callable[[SchedulerVersion], bool]] = {
     "bindsToNode": lambda version: version.awaits_devices,
     "capacity": lambda version: version.shares_devices,
 }
-"""Whether a version reads a field of slices and device claims, by the field's name."""
+"""Whether a version reads a field in the spec of a slice or device claim, by the field's name."""
 
 
 def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarnings:
@@ -84,8 +84,11 @@ def _by_version(ignored: FieldWarning, version: SchedulerVersion) -> FieldWarnin
     """Return the warning about a field of devices as it applies to a version, or None."""
     if ignored.code not in (DEVICE_FIELD, DEVICE_REFUSED):
         return ignored
-    has_feature = _FEATURES.get(ignored.field.rpartition(".")[2])
-    if has_feature is None:
+    part, name = ignored.field.partition(".")[0], ignored.field.rpartition(".")[2]
+    if part == "status" and name == "bindingConditions":
+        return None if version.awaits_devices else ignored
+    has_feature = _FEATURES.get(name)
+    if part == "status" or has_feature is None:
         return ignored
     if not has_feature(version):
         return warning(ignored.field, DEVICE_FIELD)
