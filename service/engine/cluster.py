@@ -93,7 +93,9 @@ class Cluster:
         self._inclusion_sets = InclusionSets(self.nodes)
         self.volumes = VolumeTable(self.nodes)
         """The volume objects, and the placed pods that use them."""
-        self.devices = DeviceTable(self.nodes, self.config.device_search_steps)
+        self.devices = DeviceTable(
+            self.nodes, self.config.device_search_steps, self.config.scheduler_version
+        )
         """The device objects, and the devices in use."""
         self.profiles = profiles_of(self.config)
         """The plugins of each profile, by scheduler name."""

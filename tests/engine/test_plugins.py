@@ -155,6 +155,15 @@ def given(name: str, device_name: str, node_name: str):
     return device_claim(name) | {"status": {"allocation": allocation}}
 
 
+CHOICE = {
+    "name": "gpu",
+    "firstAvailable": [
+        EVERYTHING | {"name": "two", "count": 2},
+        EVERYTHING | {"name": "one"},
+    ],
+}
+
+
 class TestDynamicResources(PluginSuite):
     plugin = DynamicResources
     pods = (
@@ -167,6 +176,9 @@ class TestDynamicResources(PluginSuite):
         with_devices("missing"),
         with_devices(template="missing"),
         with_devices("unknown"),
+        with_devices("choice"),
+        with_devices("choice", template="choices"),
+        with_devices("given", "choice"),
     )
     objects = (
         device_class(),
@@ -179,6 +191,8 @@ class TestDynamicResources(PluginSuite):
         device_claim("picky", asking(1, 'device.attributes["gpu.example.com"].model == "b"')),
         device_claim("unknown", asking(class_name="unknown")),
         claim_template("one"),
+        device_claim("choice", CHOICE),
+        claim_template("choices", CHOICE),
         *(
             resource_slice(f"n{number}", device("gpu-0", model="a"), device("gpu-1", model="b"))
             for number in range(3)

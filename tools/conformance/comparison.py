@@ -191,10 +191,10 @@ answer depends on that are compared with the code's answers, like all others. Th
 more with `kubernetesRules: Documented`, for what the documented rule says: these are the groups
 `…-documented` at the end, which are not part of the sum.
 
-There are no vectors for claims to devices and for the groups of `scheduling.k8s.io`: these follow
-Kubernetes' code as we read it, and are compared with slow references of our own. Features behind
-gates that Kubernetes v1.35 has off are refused or answered with a warning; [the table of all
-fields](manifests.md) has the answer for each.
+There are no vectors for the groups of `scheduling.k8s.io`: these follow Kubernetes' code as we read
+it, and are compared with slow references of our own. So are the devices that claims get; their
+vectors compare the nodes and the scores. Features behind gates that Kubernetes has off are refused
+or answered with a warning; [the table of all fields](manifests.md) has the answer for each.
 
 The vectors come from these files:
 

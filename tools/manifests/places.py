@@ -201,6 +201,14 @@ _CLAIM: Sequence[Row] = (
         "DeviceSubRequest",
         device_fields.DeviceSubRequest,
     ),
+    *(
+        (f".devices.requests[].{request}.{name}", type_name, decoded)
+        for request in ("exactly", "firstAvailable[]")
+        for name, type_name, decoded in (
+            ("capacity", "CapacityRequirements", device_fields.CapacityRequirements),
+            ("tolerations[]", "DeviceToleration", device_fields.DeviceToleration),
+        )
+    ),
     (".devices.constraints[]", "DeviceConstraint", device_fields.DeviceConstraint),
 )
 """What is in the spec of a claim to devices, by the path under it."""
@@ -225,7 +233,19 @@ _DEVICES: Sequence[Place] = (
             device_fields.DeviceAttribute,
         ),
         ("spec.devices[].capacity[*]", f"{DEVICES}DeviceCapacity", device_fields.DeviceCapacity),
-        ("spec.devices[].consumesCounters[]", f"{DEVICES}DeviceCounterConsumption", None),
+        (
+            "spec.devices[].consumesCounters[]",
+            f"{DEVICES}DeviceCounterConsumption",
+            device_fields.CounterConsumption,
+        ),
+        (
+            "spec.devices[].consumesCounters[].counters[*]",
+            f"{DEVICES}Counter",
+            device_fields.Counter,
+        ),
+        ("spec.devices[].taints[]", f"{DEVICES}DeviceTaint", device_fields.DeviceTaint),
+        ("spec.sharedCounters[]", f"{DEVICES}CounterSet", device_fields.CounterSet),
+        ("spec.sharedCounters[].counters[*]", f"{DEVICES}Counter", device_fields.Counter),
     ),
     *_in(
         "ResourceClaim",
@@ -243,6 +263,8 @@ _DEVICES: Sequence[Place] = (
             device_fields.DeviceResults,
         ),
         (_RESULT, f"{DEVICES}DeviceRequestAllocationResult", device_fields.DeviceResult),
+        ("status.devices[]", f"{DEVICES}AllocatedDeviceStatus", device_fields.AllocatedDevice),
+        ("status.devices[].conditions[]", "Condition", device_fields.DeviceCondition),
         (
             "status.reservedFor[]",
             f"{DEVICES}ResourceClaimConsumerReference",

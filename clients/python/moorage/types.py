@@ -66,6 +66,21 @@ class Affinity(TypedDict):
     """Rules that keep the pod out of domains that hold certain pods."""
 
 
+class AllocatedDevice(TypedDict):
+    """What a driver says about a device that was given to a claim."""
+
+    driver: NotRequired[str]
+    """Name of its driver. Default: `""`."""
+    pool: NotRequired[str]
+    """Name of its pool. Default: `""`."""
+    device: NotRequired[str]
+    """Its name. Default: `""`."""
+    conditions: NotRequired[list[DeviceCondition]]
+    """Conditions of the device, among which may be those for which binding waits. Default:
+    `[]`.
+    """
+
+
 class AllocationResult(TypedDict):
     """What a claim was given."""
 
@@ -519,6 +534,15 @@ class CapacityRequest(TypedDict):
     """
 
 
+class CapacityRequirements(TypedDict):
+    """How much of a device's capacities a request needs."""
+
+    requests: NotRequired[dict[str, str | int | float]]
+    """The amount of each capacity. From Kubernetes v1.36 on, a claim with any is given no
+    devices.
+    """
+
+
 class ChoiceDifference(TypedDict):
     """A pod that would get another node."""
 
@@ -926,6 +950,31 @@ class ContainerStatus(TypedDict):
     """What the node has granted the container."""
 
 
+class Counter(TypedDict):
+    """An amount of which devices take."""
+
+    value: str | int | float
+    """The quantity."""
+
+
+class CounterConsumption(TypedDict):
+    """What a device takes of a set of counters."""
+
+    counterSet: str
+    """Name of the set."""
+    counters: NotRequired[dict[str, Counter]]
+    """How much it takes, by name of the counter."""
+
+
+class CounterSet(TypedDict):
+    """Counters that the devices of a pool share."""
+
+    name: str
+    """Its name, of which there is one in the pool."""
+    counters: NotRequired[dict[str, Counter]]
+    """How much there is, by name of the counter."""
+
+
 class Culprit(TypedDict):
     """One thing that stands against a pod on one node."""
 
@@ -1208,13 +1257,26 @@ class DeviceClassWatchEvent(TypedDict):
     """The object as of this revision; of a deleted one the last state."""
 
 
+class DeviceCondition(TypedDict):
+    """A condition of a device that was given to a claim."""
+
+    type: NotRequired[str]
+    """What it is about. Default: `""`."""
+    status: NotRequired[str]
+    """True, False, or Unknown. Default: `""`."""
+
+
 class DeviceConstraint(TypedDict):
     """A condition on the devices of several requests together."""
 
     requests: NotRequired[list[str]]
     """Names of the requests; none: all. Default: `[]`."""
-    matchAttribute: str
+    matchAttribute: NotRequired[str | None]
     """Full name of the attribute that has to be the same for all devices."""
+    distinctAttribute: NotRequired[str | None]
+    """Full name of an attribute that has to differ. A claim with such a condition is given
+    no devices.
+    """
 
 
 class DeviceRequestBody(TypedDict):
@@ -1241,6 +1303,8 @@ class DeviceResult(TypedDict):
     """Its name."""
     adminAccess: NotRequired[bool]
     """Whether it stays free for others. Default: `false`."""
+    bindingConditions: NotRequired[list[str]]
+    """Conditions that have to be true of the device before pods may use it. Default: `[]`."""
 
 
 class DeviceResults(TypedDict):
@@ -1270,6 +1334,36 @@ class DeviceSubRequest(TypedDict):
     """ExactCount: as many devices as `count`; All: all that match. Default: `"ExactCount"`."""
     count: NotRequired[int]
     """How many devices. Default: `1`."""
+    tolerations: NotRequired[list[DeviceToleration]]
+    """The taints of devices that are tolerated; not read in Kubernetes v1.35. Default: `[]`."""
+    capacity: NotRequired[CapacityRequirements | None]
+    """How much of the capacities of a device is needed."""
+
+
+class DeviceTaint(TypedDict):
+    """Keeps claims that do not tolerate it from being given a device."""
+
+    key: str
+    """Name of the taint."""
+    value: NotRequired[str]
+    """Value of the taint. Default: `""`."""
+    effect: NotRequired[Literal["", "NoExecute", "NoSchedule", "None"]]
+    """NoSchedule, NoExecute: the device is given only to requests that tolerate the taint;
+    None: nothing. Default: `""`.
+    """
+
+
+class DeviceToleration(TypedDict):
+    """Which taints of devices a request tolerates."""
+
+    key: NotRequired[str]
+    """Name of the taints tolerated; empty: all. Default: `""`."""
+    operator: NotRequired[Literal["", "Equal", "Exists"]]
+    """Equal compares `value`, Exists does not. Default: `"Equal"`."""
+    value: NotRequired[str]
+    """Value of the taints tolerated. Default: `""`."""
+    effect: NotRequired[Literal["", "NoExecute", "NoSchedule", "None"]]
+    """Effect that is tolerated; empty: every effect. Default: `""`."""
 
 
 class Domains(TypedDict):
@@ -1399,6 +1493,10 @@ class ExactDeviceRequest(TypedDict):
     """ExactCount: as many devices as `count`; All: all that match. Default: `"ExactCount"`."""
     count: NotRequired[int]
     """How many devices. Default: `1`."""
+    tolerations: NotRequired[list[DeviceToleration]]
+    """The taints of devices that are tolerated; not read in Kubernetes v1.35. Default: `[]`."""
+    capacity: NotRequired[CapacityRequirements | None]
+    """How much of the capacities of a device is needed."""
     adminAccess: NotRequired[bool]
     """Devices may be in use, and stay free for others; for namespaces that are labelled for
     it. Default: `false`.
@@ -4085,6 +4183,8 @@ class ResourceClaimStatus(TypedDict):
     """What it was given; absent: nothing yet."""
     reservedFor: NotRequired[list[ConsumerReference]]
     """Who may use it; at most 256. Default: `[]`."""
+    devices: NotRequired[list[AllocatedDevice]]
+    """What drivers say about the devices. Default: `[]`."""
 
 
 class ResourceClaimTemplate(TypedDict):
@@ -4280,9 +4380,9 @@ class ResourceSliceSpec(TypedDict):
     allNodes: NotRequired[bool]
     """All nodes reach the devices. Default: `false`."""
     perDeviceNodeSelection: NotRequired[bool | None]
-    """A slice with this field is passed over: the feature is off in Kubernetes v1.35."""
-    sharedCounters: NotRequired[list[Any]]
-    """A slice with shared counters is passed over: the feature is off in Kubernetes v1.35.
+    """Each device says which nodes reach it. In Kubernetes v1.35 the slice is passed over."""
+    sharedCounters: NotRequired[list[CounterSet]]
+    """Counters of which devices in other slices of the pool take; then it has no devices.
     Default: `[]`.
     """
     devices: NotRequired[list[SliceDevice]]
@@ -4507,13 +4607,29 @@ class SliceDevice(TypedDict):
     """What the device is like, by name; the domain of a name without one is the driver."""
     capacity: NotRequired[dict[str, DeviceCapacity]]
     """How much it has, by name."""
-    consumesCounters: NotRequired[list[Any]]
-    """A device that shares counters is never given: the feature is off in Kubernetes v1.35.
-    Default: `[]`.
+    consumesCounters: NotRequired[list[CounterConsumption]]
+    """What it takes of counters that the pool shares. In Kubernetes v1.35 such a device is
+    never given. Default: `[]`.
     """
     bindingConditions: NotRequired[list[str]]
-    """A device with such conditions is never given: the feature is off in Kubernetes v1.35.
-    Default: `[]`.
+    """Conditions for which binding waits. A device that has any is never given. Default:
+    `[]`.
+    """
+    bindsToNode: NotRequired[bool]
+    """A claim that is given the device can be used only on the node for which it was given.
+    Default: `false`.
+    """
+    taints: NotRequired[list[DeviceTaint]]
+    """Keep claims that do not tolerate them away; not read in Kubernetes v1.35. Default:
+    `[]`.
+    """
+    nodeName: NotRequired[str | None]
+    """The node that reaches the device, in a slice with `perDeviceNodeSelection`."""
+    nodeSelector: NotRequired[NodeSelector | None]
+    """Selects the nodes that reach the device, in a slice with `perDeviceNodeSelection`."""
+    allNodes: NotRequired[bool]
+    """All nodes reach the device, in a slice with `perDeviceNodeSelection`. Default:
+    `false`.
     """
 
 

@@ -16,10 +16,7 @@ from typing_extensions import override
 from service.engine.framework.events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.nodes.columns import ALL, Ints, Mask, Rows
 from service.engine.state.nodes.counters import WeightedTerm
-from service.engine.state.nodes.node_rules import (
-    NodeRules,
-    ProfileRules,
-)
+from service.engine.state.nodes.node_rules import NodeRules, ProfileRules
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import SIGN_BIT
 from service.engine.state.nodes.topology import TopologyKey
@@ -141,7 +138,7 @@ class Plugin:
     not score."""
     is_unnamed_if_skipped: ClassVar[bool] = False
     """Whether explanations omit the plugin from the list of skipped scoring plugins, because
-    Kubernetes does not have it, or skips it for every pod."""
+    Kubernetes does not have it, or adds 0 to every node instead of skipping it."""
     prefilters: ClassVar[bool] = False
     """Whether `prefilter` may reject a pod, or allow only some nodes, before any node is
     examined."""

@@ -1,32 +1,40 @@
 """DynamicResources: a pod's claims must be allocatable from devices available to the node.
 
-Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are
-enabled by default: admin access and prioritized lists. Where Kubernetes ends the attempt with an
-error, such as an undecidable selector, the node is refused with the text of the error.
+Nodes that can satisfy preferred alternatives of requests (`firstAvailable`) score higher.
+
+Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35 to v1.37, with the features that
+are enabled by default. Where Kubernetes ends the attempt with an error, such as an undecidable
+selector, the node is refused with the text of the error. One error is not followed: v1.35 cannot
+score a pod of which only some claims have devices. Such a pod is scored as in v1.36.
 """
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
 from service.engine.framework.events import Change, ClusterEvent
 from service.engine.framework.plugin import (
+    MAX_NODE_SCORE,
+    DomainScores,
     Failure,
     Headrooms,
     PreFilterResult,
     RelationPlugin,
     RelativeScore,
+    Vacant,
+    bounds_of,
     permanent_headrooms,
 )
 from service.engine.state.devices.device_table import NodeVerdicts, with_names
 from service.engine.state.devices.pod_devices import PodDevices, uses_of
-from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.node_table import NodeTable
 from service.engine.state.nodes.rank import VETO
 from service.engine.state.nodes.vetoes import Vetoes
 from service.engine.state.pods.classes import PodClass
+from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 from service.model.devices.device_fields import ResourceClaimBody
 from service.model.devices.device_kinds import (
     DEVICE_CLASS,
@@ -42,14 +50,45 @@ FEW_NODES = 32
 """The maximum number of remaining nodes that are stored as a list instead of an array."""
 
 
+class AlternativesScore(RelativeScore):
+    """A node's score for the alternatives that it can satisfy, relative to the best node."""
+
+    def __init__(self, preference: Ints) -> None:
+        """Take how preferred the alternatives of each node are, shape (nodes,), int64."""
+        self._preference = preference
+
+    @override
+    def by_domain(self, vacant: Vacant) -> DomainScores | None:
+        return None
+
+    @override
+    def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
+        bounds = bounds_of(self._preference, ranks)
+        if bounds is None or not bounds.greatest:
+            return None
+        scores: Ints = MAX_NODE_SCORE * bounds.capped(self._preference) // bounds.greatest
+        return weight * scores
+
+
 class DynamicResources(RelationPlugin):
     name: ClassVar[str] = NAME
     filters: ClassVar[bool] = True
+    weight: ClassVar[int] = 2
+    is_unnamed_if_skipped: ClassVar[bool] = True
     prefilters: ClassVar[bool] = True
     allocates_devices: ClassVar[bool] = True
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_DESCRIBED, Change.NODE_RESIZED, Change.OBJECT_CHANGED}
     )
+
+    def __init__(self, *, allocates: bool = True) -> None:
+        """Take whether the profile filters with this plugin; only then, claims get devices."""
+        self._allocates = allocates
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        return cls(allocates=cls.name in profile.filters)
 
     @override
     def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilterResult | None:
@@ -107,8 +146,17 @@ class DynamicResources(RelationPlugin):
         return permanent_headrooms(self.failures(nodes, pod_class))
 
     @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return self.applies(pod_class)
+
+    @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
-        return None
+        """Return the score, or None if it is 0 on every node, as without alternatives."""
+        devices = pod_class.devices
+        if devices is None or not self._allocates or devices.rejection() is not None:
+            return None
+        preference = devices.preference(devices.wanted())
+        return None if preference is None else AlternativesScore(preference)
 
     @classmethod
     @override

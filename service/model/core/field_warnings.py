@@ -26,6 +26,7 @@ UNKNOWN_SCHEDULER = "UnknownScheduler"
 FEATURE_OFF = "FeatureOff"
 GROUP_FIELD = "GroupFieldIgnored"
 DEVICE_FIELD = "DeviceFieldIgnored"
+DEVICE_REFUSED = "DeviceNotAllocated"
 RULE_NEVER_HOLDS = "RuleNeverHolds"
 RULE_NEVER_MATTERS = "RuleNeverMatters"
 RULE_LEAVES_OUT_ITS_POD = "RuleLeavesOutItsPod"
@@ -61,14 +62,24 @@ WARNINGS: Mapping[str, WarningKind] = {
         "allocate.",
     ),
     DEVICE_FIELD: WarningKind(
-        "is not read: in Kubernetes v1.35 the feature that it belongs to is off, or not there yet",
-        "The field belongs to a feature of dynamic resource allocation that is off by default in "
-        "Kubernetes v1.35: devices that share counters or can be allocated several times, taints and "
-        "binding conditions of devices, nodes of single devices, devices as extended resources. It is "
-        "kept and returned. As in Kubernetes, a slice with shared counters or with nodes of single "
-        "devices is passed over as a whole, and a device that takes of counters or has binding conditions "
-        "is not given to anybody; taints keep nobody away, and every device is given to one claim at a "
-        "time.",
+        "is not read: its feature is off in the cluster's Kubernetes version, or not supported",
+        "The field belongs to a feature of dynamic resource allocation. It is kept and returned. In a "
+        "cluster whose setting `kubernetes` is `1.35`, as in Kubernetes v1.35, device taints keep no claim "
+        "away, requests of capacity are ignored, a slice with `perDeviceNodeSelection` or shared counters "
+        "is ignored as a whole, and a device that consumes counters is never given; later versions read "
+        "these fields. In all versions, a device is given to one claim at a "
+        "time, also one that could be allocated several times, and no device stands for an extended "
+        "resource.",
+    ),
+    DEVICE_REFUSED: WarningKind(
+        "is not supported: a device that has it is never allocated, and a claim that has it gets no devices",
+        "The field belongs to a feature of dynamic resource allocation that Kubernetes v1.36 has on, and "
+        "that would make Moorage give devices which Kubernetes does not give: devices that have to meet "
+        "conditions before pods are bound, requests for a share of a device's capacity, and attributes "
+        "that have to differ. The object is "
+        "stored, kept and returned, so that a cluster can be mirrored as it is. But devices with the field "
+        "are never given, and claims with it get none. A pod that waits for that reason says so: the "
+        "reason of DynamicResources on each node names it.",
     ),
     GROUP_FIELD: WarningKind(
         "is not read: the group is placed by its own policy and constraints, and its members are evicted one by one",
@@ -282,30 +293,34 @@ _OF_GROUPS = (
 )
 
 _OF_SLICES = (
+    "spec.devices[].allowMultipleAllocations",
+    "spec.devices[].bindingFailureConditions",
+    "spec.devices[].nodeAllocatableResourceMappings",
+    "spec.devices[].capacity[*].requestPolicy",
+)
+_OF_SLICES_BY_VERSION = (
     "spec.perDeviceNodeSelection",
     "spec.sharedCounters",
     "spec.devices[].allNodes",
-    "spec.devices[].allowMultipleAllocations",
-    "spec.devices[].bindingConditions",
-    "spec.devices[].bindingFailureConditions",
     "spec.devices[].bindsToNode",
     "spec.devices[].consumesCounters",
-    "spec.devices[].nodeAllocatableResourceMappings",
     "spec.devices[].nodeName",
     "spec.devices[].nodeSelector",
     "spec.devices[].taints",
-    "spec.devices[].capacity[*].requestPolicy",
 )
-_OF_CLAIMS = tuple(
-    (kind, f"{spec}.devices.{path}")
-    for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
-    for path in (
-        "constraints[].distinctAttribute",
-        "requests[].exactly.capacity",
-        "requests[].exactly.tolerations",
-        "requests[].firstAvailable[].capacity",
-        "requests[].firstAvailable[].tolerations",
-    )
+_OF_REFUSED_DEVICES = ("spec.devices[].bindingConditions",)
+_DEVICES_OF_CLAIMS = (
+    ("ResourceClaim", "spec.devices"),
+    ("ResourceClaimTemplate", "spec.spec.devices"),
+)
+_OF_CLAIMS_BY_VERSION = (
+    "requests[].exactly.tolerations",
+    "requests[].firstAvailable[].tolerations",
+)
+_OF_REFUSED_CLAIMS = (
+    "constraints[].distinctAttribute",
+    "requests[].exactly.capacity",
+    "requests[].firstAvailable[].capacity",
 )
 
 _OF_ALPHA_DEVICES = (
@@ -322,7 +337,6 @@ _OF_ALPHA_DEVICES = (
 _OF_RESULTS = tuple(
     f"status.allocation.devices.results[].{name}"
     for name in (
-        "bindingConditions",
         "bindingFailureConditions",
         "consumedCapacity",
         "shareID",
@@ -345,10 +359,30 @@ IGNORED_FIELDS: Sequence[IgnoredField] = (
     IgnoredField("PriorityClass", "preemptionPolicy", PREEMPTION, _preempts),
     IgnoredField("PodGroup", "spec.minResources", "MinResourcesIgnored"),
     *(IgnoredField("PodGroup", path, GROUP_FIELD) for path in _OF_GROUPS),
+    *(
+        IgnoredField("ResourceSlice", path, DEVICE_FIELD, setting="kubernetes")
+        for path in _OF_SLICES_BY_VERSION
+    ),
     *(IgnoredField("ResourceSlice", path, DEVICE_FIELD) for path in _OF_SLICES),
-    *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_CLAIMS),
+    *(IgnoredField("ResourceSlice", path, DEVICE_REFUSED) for path in _OF_REFUSED_DEVICES),
+    *(
+        IgnoredField(kind, f"{devices}.{path}", DEVICE_FIELD, setting="kubernetes")
+        for kind, devices in _DEVICES_OF_CLAIMS
+        for path in _OF_CLAIMS_BY_VERSION
+    ),
+    *(
+        IgnoredField(kind, f"{devices}.{path}", DEVICE_REFUSED)
+        for kind, devices in _DEVICES_OF_CLAIMS
+        for path in _OF_REFUSED_CLAIMS
+    ),
     *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_ALPHA_DEVICES),
     *(IgnoredField("ResourceClaim", path, DEVICE_FIELD) for path in _OF_RESULTS),
+    IgnoredField(
+        "ResourceClaim",
+        "status.allocation.devices.results[].bindingConditions",
+        DEVICE_FIELD,
+        setting="kubernetes",
+    ),
     IgnoredField("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
     IgnoredField("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
     IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),

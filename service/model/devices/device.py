@@ -5,10 +5,11 @@ of a slice, class, claim, or claim template that rules read, with everything tha
 object alone computed once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.core.primitives import (
@@ -17,7 +18,10 @@ from service.model.core.primitives import (
     NodeSelectorTerm,
     ObjectName,
 )
+from service.model.devices.device_fields import DeviceTaint, DeviceToleration
 
+ALTERNATIVES_MAX = 8
+"""The most alternatives of one request (FirstAvailableDeviceRequestMaxSize)."""
 RESULTS_MAX = 32
 """The most devices per claim (AllocationResultsMaxSize)."""
 CONSUMERS_MAX = 256
@@ -25,6 +29,16 @@ CONSUMERS_MAX = 256
 
 AttributeValue: TypeAlias = tuple[str, str | int | bool]
 """The type of an attribute (int, bool, string, or version), and its value."""
+
+
+HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+"""The effects of device taints that keep claims away."""
+
+
+CounterKey: TypeAlias = tuple[str, str]
+"""The name of a set of counters in a pool, and that of a counter in it."""
+Amounts: TypeAlias = tuple[tuple[CounterKey, int], ...]
+"""Amounts of counters, in nano-units."""
 
 
 class DeviceID(NamedTuple):
@@ -49,10 +63,27 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     """The attributes and capacity as JSON; equal for devices that no selector can distinguish."""
     attributes: Mapping[str, AttributeValue] = {}
     """The attributes by full name: with their own domain, or with the driver's."""
-    is_shared: bool = False
-    """Whether the device consumes shared counters, so that it cannot be allocated alone."""
+    counter_sets: tuple[str, ...] = ()
+    """The names of the sets of counters of its pool that the device takes of."""
+    consumes: Amounts = ()
+    """What the device takes of each counter."""
     has_conditions: bool = False
-    """Whether the device has binding conditions, which are not supported."""
+    """Whether the device has binding conditions, which are not awaited."""
+    binds_to_node: bool = False
+    """Whether an allocation of the device is limited to the node for which it was made."""
+    taints: tuple[DeviceTaint, ...] = ()
+    """The taints that keep away requests without a toleration."""
+    node_name: str | None = None
+    """The only node that can access the device, if its slice selects nodes for each device."""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+
+    def is_tolerated(self, tolerations: Collection[DeviceToleration]) -> bool:
+        """Return whether a request with these tolerations may get the device."""
+        return all(
+            any(_tolerates(toleration, taint) for toleration in tolerations)
+            for taint in self.taints
+        )
 
 
 class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +99,12 @@ class ResourceSlice(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
-    is_known: bool = True
-    """Whether the slice uses only supported features; shared counters, for example, are not."""
+    selects_per_device: bool | None = None
+    """Whether each device states which nodes can access it; None if the slice leaves that open."""
+    counter_sets: tuple[str, ...] = ()
+    """The names of the sets of counters that the slice holds instead of devices."""
+    counters: Amounts = ()
+    """What there is of each counter."""
     devices: tuple[Device, ...] = ()
 
     @property
@@ -100,6 +135,9 @@ class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     admin_access: bool = False
     """Whether devices may already be in use, and remain available to others."""
+    tolerations: tuple[DeviceToleration, ...] = ()
+    needs_capacity: bool = False
+    """Whether the request needs amounts of a device's capacities, which are not counted."""
 
     @property
     def full_name(self) -> str:
@@ -129,6 +167,28 @@ class DeviceClaimSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: tuple[Alternatives, ...] = ()
     constraints: tuple[MatchAttribute, ...] = ()
+    needs_distinct: bool = False
+    """Whether values of an attribute must differ, which is not supported."""
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether a request lists alternatives, even if only one."""
+        return any(alternatives[0].parent for alternatives in self.requests if alternatives)
+
+    def preference(self, satisfied: Collection[str]) -> int:
+        """Return how preferred the alternatives are that an allocation satisfies.
+
+        Each request with alternatives adds 8 for its first one, 7 for its second one, and so on.
+
+        Args:
+            satisfied: the full names of the requests in the allocation.
+        """
+        return sum(
+            ALTERNATIVES_MAX - index
+            for alternatives in self.requests
+            for index, alternative in enumerate(alternatives)
+            if alternative.parent and alternative.full_name in satisfied
+        )
 
 
 class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,8 +201,12 @@ class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True):
     is_allocated: bool = False
     devices: tuple[DeviceID, ...] = ()
     """The devices allocated exclusively; devices with admin access are not included."""
+    preference: int = 0
+    """How preferred the allocated alternatives are (`DeviceClaimSpec.preference`)."""
     node_selector: NodeSelector | None = None
     """The nodes that can access the allocated devices, or None for all nodes."""
+    is_awaited: bool = False
+    """Whether an allocated device does not yet meet its binding conditions."""
     consumers: int = 0
     """The number of pods for which the claim is reserved."""
     controller_uid: str = ""
@@ -176,6 +240,12 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str | None = None
     """The only node that can access the device, or None if `node_selector` applies."""
     node_selector: NodeSelector | None = None
+    binds_to_node: bool = False
+    """Whether the device can be used only on the node for which it is allocated."""
+
+    def on(self, node_name: str) -> "Grant":
+        """Return the grant as it is made for a pod on a node."""
+        return replace(self, node_name=node_name) if self.binds_to_node else self
 
 
 class ClaimAllocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +256,18 @@ class ClaimAllocation(msgspec.Struct, frozen=True, kw_only=True):
     claim: str | None
     """The name of the claim, or None if it is yet to be created from its template."""
     grants: tuple[Grant, ...] = ()
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """Return whether a toleration matches a taint.
+
+    Source: `k8s.io/dynamic-resource-allocation/resourceclaim.ToleratesTaint`, v1.37.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator == "Exists" or toleration.value == taint.value
 
 
 def nodes_of(grants: Iterable[Grant]) -> NodeSelector | None:
@@ -212,6 +294,21 @@ def nodes_of(grants: Iterable[Grant]) -> NodeSelector | None:
         match_fields=tuple(fields) or None, match_expressions=tuple(expressions) or None
     )
     return NodeSelector(node_selector_terms=(both,))
+
+
+def terms_without_node(grants: Iterable[Grant]) -> int | None:
+    """Return the number of terms of the first selector that `nodes_of` cannot combine, or None.
+
+    As in Kubernetes, selectors of several terms are only combined if an earlier device is tied to a
+    single node.
+    """
+    for grant in grants:
+        if grant.node_name is not None or grant.binds_to_node:
+            return None
+        terms = grant.node_selector.node_selector_terms if grant.node_selector else ()
+        if len(terms) > 1:
+            return len(terms)
+    return None
 
 
 def _add_new(known: list[NodeSelectorRequirement], more: Iterable[NodeSelectorRequirement]) -> None:

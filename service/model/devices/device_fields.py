@@ -4,6 +4,7 @@ Validation and the OpenAPI document are derived from these types.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -62,6 +63,55 @@ class DeviceCapacity(Partial, frozen=True, kw_only=True):
     """The quantity."""
 
 
+class Counter(Partial, frozen=True, kw_only=True):
+    """An amount of which devices take."""
+
+    value: Text
+    """The quantity."""
+
+
+class CounterSet(Partial, frozen=True, kw_only=True):
+    """Counters that the devices of a pool share."""
+
+    name: str
+    """Its name, of which there is one in the pool."""
+    counters: Mapping[str, Counter] = {}
+    """How much there is, by name of the counter."""
+
+
+class CounterConsumption(Partial, frozen=True, kw_only=True):
+    """What a device takes of a set of counters."""
+
+    counter_set: str
+    """Name of the set."""
+    counters: Mapping[str, Counter] = {}
+    """How much it takes, by name of the counter."""
+
+
+class DeviceTaint(Partial, frozen=True, kw_only=True):
+    """Keeps claims that do not tolerate it from being given a device."""
+
+    key: str
+    """Name of the taint."""
+    value: str = ""
+    """Value of the taint."""
+    effect: Literal["None", "NoSchedule", "NoExecute", ""] = ""
+    """NoSchedule, NoExecute: the device is given only to requests that tolerate the taint; None: nothing."""
+
+
+class DeviceToleration(Partial, frozen=True, kw_only=True):
+    """Which taints of devices a request tolerates."""
+
+    key: str = ""
+    """Name of the taints tolerated; empty: all."""
+    operator: Literal["Equal", "Exists", ""] = "Equal"
+    """Equal compares `value`, Exists does not."""
+    value: str = ""
+    """Value of the taints tolerated."""
+    effect: Literal["None", "NoSchedule", "NoExecute", ""] = ""
+    """Effect that is tolerated; empty: every effect."""
+
+
 class SliceDevice(Partial, frozen=True, kw_only=True):
     """A device of a slice."""
 
@@ -71,10 +121,20 @@ class SliceDevice(Partial, frozen=True, kw_only=True):
     """What the device is like, by name; the domain of a name without one is the driver."""
     capacity: Mapping[str, DeviceCapacity] = {}
     """How much it has, by name."""
-    consumes_counters: tuple[object, ...] = ()
-    """A device that shares counters is never given: the feature is off in Kubernetes v1.35."""
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    """What it takes of counters that the pool shares. In Kubernetes v1.35 such a device is never given."""
     binding_conditions: tuple[str, ...] = ()
-    """A device with such conditions is never given: the feature is off in Kubernetes v1.35."""
+    """Conditions for which binding waits. A device that has any is never given."""
+    binds_to_node: bool = False
+    """A claim that is given the device can be used only on the node for which it was given."""
+    taints: tuple[DeviceTaint, ...] = ()
+    """Keep claims that do not tolerate them away; not read in Kubernetes v1.35."""
+    node_name: str | None = None
+    """The node that reaches the device, in a slice with `perDeviceNodeSelection`."""
+    node_selector: NodeSelector | None = None
+    """Selects the nodes that reach the device, in a slice with `perDeviceNodeSelection`."""
+    all_nodes: bool = False
+    """All nodes reach the device, in a slice with `perDeviceNodeSelection`."""
 
 
 class ResourcePool(Partial, frozen=True, kw_only=True):
@@ -102,9 +162,9 @@ class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
     all_nodes: bool = False
     """All nodes reach the devices."""
     per_device_node_selection: bool | None = None
-    """A slice with this field is passed over: the feature is off in Kubernetes v1.35."""
-    shared_counters: tuple[object, ...] = ()
-    """A slice with shared counters is passed over: the feature is off in Kubernetes v1.35."""
+    """Each device says which nodes reach it. In Kubernetes v1.35 the slice is passed over."""
+    shared_counters: tuple[CounterSet, ...] = ()
+    """Counters of which devices in other slices of the pool take; then it has no devices."""
     devices: tuple[SliceDevice, ...] = ()
     """The devices."""
 
@@ -114,6 +174,13 @@ class ResourceSliceBody(Partial, frozen=True, kw_only=True):
 
     spec: ResourceSliceSpec
     """The devices."""
+
+
+class CapacityRequirements(Partial, frozen=True, kw_only=True):
+    """How much of a device's capacities a request needs."""
+
+    requests: Mapping[str, Text] = {}
+    """The amount of each capacity. From Kubernetes v1.36 on, a claim with any is given no devices."""
 
 
 class DeviceSubRequest(Partial, frozen=True, kw_only=True):
@@ -129,6 +196,10 @@ class DeviceSubRequest(Partial, frozen=True, kw_only=True):
     """ExactCount: as many devices as `count`; All: all that match."""
     count: int = 1
     """How many devices."""
+    tolerations: tuple[DeviceToleration, ...] = ()
+    """The taints of devices that are tolerated; not read in Kubernetes v1.35."""
+    capacity: CapacityRequirements | None = None
+    """How much of the capacities of a device is needed."""
 
 
 class ExactDeviceRequest(Partial, frozen=True, kw_only=True):
@@ -142,6 +213,10 @@ class ExactDeviceRequest(Partial, frozen=True, kw_only=True):
     """ExactCount: as many devices as `count`; All: all that match."""
     count: int = 1
     """How many devices."""
+    tolerations: tuple[DeviceToleration, ...] = ()
+    """The taints of devices that are tolerated; not read in Kubernetes v1.35."""
+    capacity: CapacityRequirements | None = None
+    """How much of the capacities of a device is needed."""
     admin_access: bool = False
     """Devices may be in use, and stay free for others; for namespaces that are labelled for it."""
 
@@ -162,8 +237,10 @@ class DeviceConstraint(Partial, frozen=True, kw_only=True):
 
     requests: tuple[str, ...] = ()
     """Names of the requests; none: all."""
-    match_attribute: str
+    match_attribute: str | None = None
     """Full name of the attribute that has to be the same for all devices."""
+    distinct_attribute: str | None = None
+    """Full name of an attribute that has to differ. A claim with such a condition is given no devices."""
 
 
 class DeviceClaim(Partial, frozen=True, kw_only=True):
@@ -197,6 +274,30 @@ class DeviceResult(Partial, frozen=True, kw_only=True):
     """Its name."""
     admin_access: bool = False
     """Whether it stays free for others."""
+    binding_conditions: tuple[str, ...] = ()
+    """Conditions that have to be true of the device before pods may use it."""
+
+
+class DeviceCondition(Partial, frozen=True, kw_only=True):
+    """A condition of a device that was given to a claim."""
+
+    type: str = ""
+    """What it is about."""
+    status: str = ""
+    """True, False, or Unknown."""
+
+
+class AllocatedDevice(Partial, frozen=True, kw_only=True):
+    """What a driver says about a device that was given to a claim."""
+
+    driver: str = ""
+    """Name of its driver."""
+    pool: str = ""
+    """Name of its pool."""
+    device: str = ""
+    """Its name."""
+    conditions: tuple[DeviceCondition, ...] = ()
+    """Conditions of the device, among which may be those for which binding waits."""
 
 
 class DeviceResults(Partial, frozen=True, kw_only=True):
@@ -233,6 +334,8 @@ class ResourceClaimStatus(Partial, frozen=True, kw_only=True):
     """What it was given; absent: nothing yet."""
     reserved_for: tuple[ConsumerReference, ...] = ()
     """Who may use it; at most 256."""
+    devices: tuple[AllocatedDevice, ...] = ()
+    """What drivers say about the devices."""
 
 
 class ResourceClaimBody(Partial, frozen=True, kw_only=True):

@@ -11,9 +11,12 @@ import msgspec
 
 from service.model.core.kind import DeclaredObject, KindSpec
 from service.model.core.primitives import Partial
+from service.model.core.quantity import parse_quantity
 from service.model.devices.conversion import V1BETA1, claim_of_v1, slice_of_v1, template_of_v1
 from service.model.devices.device import (
+    HARD_EFFECTS,
     Alternatives,
+    Amounts,
     AttributeValue,
     Device,
     DeviceClaimSpec,
@@ -27,9 +30,12 @@ from service.model.devices.device import (
     ResourceSlice,
 )
 from service.model.devices.device_fields import (
+    AllocatedDevice,
+    Counter,
     DeviceAttribute,
     DeviceClassBody,
     DeviceRequestBody,
+    DeviceResult,
     DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
@@ -70,7 +76,9 @@ def _slice(kept: DeclaredObject[ResourceSliceBody]) -> ResourceSlice:
         node_name=spec.node_name or None,
         node_selector=spec.node_selector,
         all_nodes=spec.all_nodes,
-        is_known=spec.per_device_node_selection is None and not spec.shared_counters,
+        selects_per_device=spec.per_device_node_selection,
+        counter_sets=tuple([counters.name for counters in spec.shared_counters]),
+        counters=_amounts({counters.name: counters.counters for counters in spec.shared_counters}),
         devices=tuple([_device(device, spec.driver) for device in spec.devices]),
     )
 
@@ -85,8 +93,30 @@ def _device(device: SliceDevice, driver: str) -> Device:
             full_name(name, driver): _value(attribute)
             for name, attribute in device.attributes.items()
         },
-        is_shared=bool(device.consumes_counters),
+        counter_sets=tuple([consumption.counter_set for consumption in device.consumes_counters]),
+        consumes=tuple(
+            [
+                amount
+                for consumption in device.consumes_counters
+                for amount in _amounts({consumption.counter_set: consumption.counters})
+            ]
+        ),
         has_conditions=bool(device.binding_conditions),
+        binds_to_node=device.binds_to_node,
+        taints=tuple([taint for taint in device.taints if taint.effect in HARD_EFFECTS]),
+        node_name=device.node_name or None,
+        node_selector=device.node_selector,
+        all_nodes=device.all_nodes,
+    )
+
+
+def _amounts(counters: Mapping[str, Mapping[str, Counter]]) -> Amounts:
+    return tuple(
+        [
+            ((counter_set, name), parse_quantity(counter.value))
+            for counter_set, by_name in counters.items()
+            for name, counter in by_name.items()
+        ]
     )
 
 
@@ -104,11 +134,12 @@ def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
     status = kept.body.status
     allocation = status.allocation
     results = allocation.devices.results if allocation is not None else ()
+    spec = claim_spec(kept.body.spec)
     return ResourceClaim(
         namespace=kept.namespace,
         name=kept.name,
         uid=kept.uid,
-        spec=claim_spec(kept.body.spec),
+        spec=spec,
         is_allocated=allocation is not None,
         devices=tuple(
             [
@@ -117,11 +148,26 @@ def _claim(kept: DeclaredObject[ResourceClaimBody]) -> ResourceClaim:
                 if not result.admin_access
             ]
         ),
+        preference=spec.preference({result.request for result in results}),
         node_selector=allocation.node_selector if allocation is not None else None,
+        is_awaited=any(not _is_ready(result, status.devices) for result in results),
         consumers=len(status.reserved_for),
         controller_uid=kept.controller.uid if kept.controller is not None else "",
         terminating=kept.terminating,
     )
+
+
+def _is_ready(result: DeviceResult, devices: Iterable[AllocatedDevice]) -> bool:
+    """Return whether all binding conditions of an allocated device are true."""
+    own = DeviceID(result.driver, result.pool, result.device)
+    met = {
+        condition.type
+        for device in devices
+        if DeviceID(device.driver, device.pool, device.device) == own
+        for condition in device.conditions
+        if condition.status == "True"
+    }
+    return met.issuperset(result.binding_conditions)
 
 
 def _template(kept: DeclaredObject[ResourceClaimTemplateBody]) -> ResourceClaimTemplate:
@@ -141,7 +187,11 @@ def claim_spec(spec: ResourceClaimSpec) -> DeviceClaimSpec:
                     attribute=constraint.match_attribute, requests=frozenset(constraint.requests)
                 )
                 for constraint in devices.constraints
+                if constraint.match_attribute is not None
             ]
+        ),
+        needs_distinct=any(
+            constraint.match_attribute is None for constraint in devices.constraints
         ),
     )
 
@@ -173,6 +223,8 @@ def _request(
         takes_all=asked.allocation_mode == "All",
         count=asked.count,
         admin_access=admin_access,
+        tolerations=asked.tolerations,
+        needs_capacity=asked.capacity is not None and bool(asked.capacity.requests),
     )
 
 

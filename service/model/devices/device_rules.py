@@ -26,21 +26,29 @@ from service.model.core.validators import (
     text,
     whole_number,
 )
-from service.model.devices.device import CONSUMERS_MAX, RESULTS_MAX
+from service.model.devices.device import ALTERNATIVES_MAX, CONSUMERS_MAX, RESULTS_MAX
 from service.model.devices.device_fields import (
+    AllocatedDevice,
     AllocationResult,
+    CapacityRequirements,
     CELDeviceSelector,
     ConsumerReference,
+    Counter,
+    CounterConsumption,
+    CounterSet,
     DeviceAttribute,
     DeviceCapacity,
     DeviceClaim,
     DeviceClassSpec,
+    DeviceCondition,
     DeviceConstraint,
     DeviceRequestBody,
     DeviceResult,
     DeviceResults,
     DeviceSelector,
     DeviceSubRequest,
+    DeviceTaint,
+    DeviceToleration,
     ExactDeviceRequest,
     ResourceClaimSpec,
     ResourceClaimStatus,
@@ -57,13 +65,15 @@ ID_LENGTH_MAX = 32
 VALUE_LENGTH_MAX = 64
 DEVICES_MAX = 128
 ATTRIBUTES_MAX = 32
+TAINTS_MAX = 16
+"""The most taints of a device, and tolerations of a request."""
 ITEMS_MAX = 32
 """The most items in a list of selectors, requests, or constraints."""
-ALTERNATIVES_MAX = 8
 SELECTORS_LENGTH_MAX = 32 * 1024
 """The maximum total length of the expressions of one class, claim, or template, macros expanded."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_DEVICE_NODES = ("nodeName", "nodeSelector", "allNodes")
+_NODES = (*_DEVICE_NODES, "perDeviceNodeSelection")
 
 
 def _few_expressions(rule: Rule) -> Rule:
@@ -184,14 +194,31 @@ _ATTRIBUTE = declared(
     also=(_one_value,),
 )
 _CAPACITY = declared(DeviceCapacity, {"value": quantity})
+_COUNTERS = map_of(names.dns_label, declared(Counter, {"value": quantity}))
+_TAINT = declared(
+    DeviceTaint,
+    {
+        "key": text(names.label_key),
+        "value": text(names.label_value, empty_ok=True),
+        "effect": one_of("None", "NoSchedule", "NoExecute"),
+    },
+    required=("effect",),
+)
 _DEVICE = declared(
     SliceDevice,
     {
         "name": text(names.dns_label),
         "attributes": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
         "capacity": _at_most(ATTRIBUTES_MAX, map_of(_qualified, _CAPACITY)),
-        "consumesCounters": list_of(_OPEN),
+        "consumesCounters": list_of(
+            declared(
+                CounterConsumption, {"counterSet": text(names.dns_label), "counters": _COUNTERS}
+            )
+        ),
         "bindingConditions": list_of(text()),
+        "taints": _at_most(TAINTS_MAX, list_of(_TAINT)),
+        "nodeName": text(names.dns_subdomain),
+        "nodeSelector": NODE_SELECTOR,
     },
 )
 
@@ -201,6 +228,19 @@ def _reached_by(slice_spec: Record, path: str, problems: Problems) -> None:
     if len(stated) != 1 and not items_of(slice_spec.get("sharedCounters")):
         message = f"must have exactly one of {', '.join(_NODES)}"
         problems.add(path, message, ", ".join(stated) or None)
+
+
+def _devices_reached(slice_spec: Record, path: str, problems: Problems) -> None:
+    """Check that each device states the nodes that can access it, or that none does."""
+    per_device = slice_spec.get("perDeviceNodeSelection") is True
+    for index, device in enumerate(map(entries_of, items_of(slice_spec.get("devices")))):
+        stated = [name for name in _DEVICE_NODES if device.get(name) not in (None, False, "")]
+        where = f"{at(path, 'devices')}[{index}]"
+        if per_device and len(stated) != 1:
+            problems.add(where, f"must have exactly one of {', '.join(_DEVICE_NODES)}")
+        elif stated and not per_device:
+            message = "can only be set if the slice has perDeviceNodeSelection"
+            problems.add(at(where, stated[0]), message)
 
 
 def _one_term(slice_spec: Record, path: str, problems: Problems) -> None:
@@ -239,10 +279,12 @@ SLICE = declared(
         "pool": _RESOURCE_POOL,
         "nodeName": text(names.dns_subdomain, empty_ok=True),
         "nodeSelector": NODE_SELECTOR,
-        "sharedCounters": list_of(_OPEN),
+        "sharedCounters": list_of(
+            declared(CounterSet, {"name": text(names.dns_label), "counters": _COUNTERS})
+        ),
         "devices": _at_most(DEVICES_MAX, list_of(_DEVICE)),
     },
-    also=(_reached_by, _one_term, _devices_differ),
+    also=(_reached_by, _devices_reached, _one_term, _devices_differ),
 )
 
 
@@ -254,11 +296,26 @@ def _count_fits_mode(request: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "count"), "must not be set if allocationMode is All")
 
 
+def _value_fits_operator(toleration: Record, path: str, problems: Problems) -> None:
+    if toleration.get("operator") == "Exists" and toleration.get("value"):
+        problems.add(at(path, "value"), "must be empty if operator is Exists")
+
+
+_TOLERATION = declared(
+    DeviceToleration,
+    {
+        "key": text(names.label_key, empty_ok=True),
+        "value": text(names.label_value, empty_ok=True),
+    },
+    also=(_value_fits_operator,),
+)
 _ASKED: Mapping[str, Rule] = {
     "deviceClassName": text(names.dns_subdomain),
     "selectors": _SELECTORS,
     "allocationMode": one_of("ExactCount", "All"),
     "count": whole_number(1, INT64_MAX, "must be greater than 0"),
+    "tolerations": _at_most(TAINTS_MAX, list_of(_TOLERATION)),
+    "capacity": declared(CapacityRequirements, {"requests": map_of(_qualified, quantity)}),
 }
 _EXACT_REQUEST = declared(ExactDeviceRequest, _ASKED, also=(_count_fits_mode,))
 _SUBREQUEST = declared(
@@ -286,9 +343,23 @@ _REQUEST = declared(
     mistakes={"deviceClassName": "exactly.deviceClassName"},
     also=(_one_way, _alternatives_differ),
 )
+
+
+def _one_attribute(constraint: Record, path: str, problems: Problems) -> None:
+    stated = [name for name in _COMPARED if constraint.get(name) is not None]
+    if len(stated) != 1:
+        problems.add(path, f"must have exactly one of {', '.join(_COMPARED)}")
+
+
+_COMPARED = ("matchAttribute", "distinctAttribute")
 _CONSTRAINT = declared(
     DeviceConstraint,
-    {"requests": list_of(text(), values=True), "matchAttribute": text(_full)},
+    {
+        "requests": list_of(text(), values=True),
+        "matchAttribute": text(_full),
+        "distinctAttribute": text(_full),
+    },
+    also=(_one_attribute,),
 )
 _CONFIG = record({"requests": list_of(text(), values=True)}, closed=False)
 
@@ -327,7 +398,12 @@ CLAIM = _few_expressions(declared(ResourceClaimSpec, {"devices": _DEVICES}))
 TEMPLATE = declared(TemplateSpec, {"spec": CLAIM}, required=("spec",))
 _RESULT = declared(
     DeviceResult,
-    {"driver": text(_driver), "pool": text(_pool), "device": text(names.dns_label)},
+    {
+        "driver": text(_driver),
+        "pool": text(_pool),
+        "device": text(names.dns_label),
+        "bindingConditions": list_of(text()),
+    },
 )
 _RESULTS = declared(DeviceResults, {"results": _at_most(RESULTS_MAX, list_of(_RESULT))})
 _ALLOCATION = declared(AllocationResult, {"devices": _RESULTS, "nodeSelector": NODE_SELECTOR})
@@ -337,5 +413,8 @@ CLAIM_STATUS = declared(
     {
         "allocation": _ALLOCATION,
         "reservedFor": _at_most(CONSUMERS_MAX, list_of(_CONSUMER)),
+        "devices": list_of(
+            declared(AllocatedDevice, {"conditions": list_of(declared(DeviceCondition, {}))})
+        ),
     },
 )

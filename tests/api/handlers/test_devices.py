@@ -130,9 +130,24 @@ def with_spec(thing: ObjectBuilder, **spec: Any) -> ObjectBuilder:
             "must be greater than 0",
         ),
         (
-            device_claim("c", constraints=[{"distinctAttribute": f"{GPU}/model"}]),
-            "spec.devices.constraints[0].matchAttribute",
-            "is required",
+            device_claim("c", constraints=[{"requests": ["gpu"]}]),
+            "spec.devices.constraints[0]",
+            "must have exactly one of matchAttribute, distinctAttribute",
+        ),
+        (
+            resource_slice("n1", device("a") | {"nodeName": "n1"}),
+            "spec.devices[0].nodeName",
+            "can only be set if the slice has perDeviceNodeSelection",
+        ),
+        (
+            resource_slice(None, device("a"), perDeviceNodeSelection=True),
+            "spec.devices[0]",
+            "must have exactly one of nodeName, nodeSelector, allNodes",
+        ),
+        (
+            device_claim("c", asking(tolerations=[{"operator": "Exists", "value": "v"}])),
+            "spec.devices.requests[0].exactly.tolerations[0].value",
+            "must be empty if operator is Exists",
         ),
         (
             claim_template("t", constraints=[{"matchAttribute": f"{GPU}/x", "requests": ["no"]}]),

@@ -7,7 +7,7 @@ import pytest
 
 from service.model.core.field_warnings import WARNINGS, WARNINGS_MAX
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
-from tests.builders import device, resource_slice
+from tests.builders import asking, device, device_claim, resource_slice
 
 DISK = {"name": "data", "azureFile": {"shareName": "data-0"}}
 """A disk of which nothing is read, whatever the settings."""
@@ -118,12 +118,73 @@ async def test_a_pod_with_devices_that_is_on_a_node_is_a_fact_and_only_warned_ab
 
 async def test_fields_of_devices_whose_features_are_off_are_warned_about(harness: Harness) -> None:
     policy = {"value": "1", "requestPolicy": {"default": "1"}}
-    shared = device("a") | {"taints": [{"key": "k"}], "capacity": {"memory": policy}}
+    shared = device("a") | {
+        "taints": [{"key": "k", "effect": "NoExecute"}],
+        "capacity": {"memory": policy},
+    }
     answer = await harness.put("resourceslices/n1", resource_slice("n1", shared))
     assert told(answer.json()) == [
         ("spec.devices[0].taints", "DeviceFieldIgnored"),
         ("spec.devices[0].capacity[memory].requestPolicy", "DeviceFieldIgnored"),
     ]
+
+
+PARTITIONED: tuple[list[dict[str, Any]], dict[str, Any]] = (
+    [{"name": "memory", "counters": {"memory": {"value": "40Gi"}}}],
+    {"consumesCounters": [{"counterSet": "memory", "counters": {"memory": {"value": "20Gi"}}}]},
+)
+
+
+async def test_versions_that_count_what_devices_share_do_not_warn_about_it(
+    harness: Harness,
+) -> None:
+    counters, consumption = PARTITIONED
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    held = resource_slice("n1", sharedCounters=counters, pool=pool).named("counters")
+    part = resource_slice("n1", device("a") | consumption, pool=pool)
+    for version, is_read in (("1.35", False), ("1.36", True)):
+        await harness.configure(kubernetes=version)
+        answer = await harness.put("resourceslices/counters", held)
+        ignored = [] if is_read else [("spec.sharedCounters", "DeviceFieldIgnored")]
+        assert told(answer.json()) == ignored
+        answer = await harness.put("resourceslices/n1", part)
+        ignored = [] if is_read else [("spec.devices[0].consumesCounters", "DeviceFieldIgnored")]
+        assert told(answer.json()) == ignored
+
+
+async def test_versions_that_read_a_field_of_devices_do_not_warn_about_it(
+    harness: Harness,
+) -> None:
+    made = device("a") | {"nodeName": "n1", "taints": [{"key": "k", "effect": "NoSchedule"}]}
+    sliced = resource_slice(None, made, perDeviceNodeSelection=True)
+    tolerant = device_claim("c", asking(tolerations=[{"key": "k"}]))
+    fields = ("perDeviceNodeSelection", "devices[0].nodeName", "devices[0].taints")
+    answer = await harness.put("resourceslices/shared", sliced)
+    assert told(answer.json()) == [(f"spec.{each}", "DeviceFieldIgnored") for each in fields]
+    answer = await harness.put("namespaces/default/resourceclaims/c", tolerant)
+    path = "spec.devices.requests[0].exactly.tolerations"
+    assert told(answer.json()) == [(path, "DeviceFieldIgnored")]
+    await harness.configure(kubernetes="1.36")
+    assert told((await harness.put("resourceslices/shared", sliced)).json()) == []
+    answer = await harness.put("namespaces/default/resourceclaims/c", tolerant)
+    assert told(answer.json()) == []
+
+
+async def test_what_is_never_allocated_is_stored_and_warned_about(harness: Harness) -> None:
+    made = device("a") | {"bindingConditions": ["ready"]}
+    asked = asking(capacity={"requests": {"memory": "10Gi"}})
+    claim = device_claim("c", asked, constraints=[{"distinctAttribute": "x.example/numa"}])
+    of_devices = "spec.devices.requests[0].exactly.capacity"
+    of_claim = "spec.devices.constraints[0].distinctAttribute"
+    for version, capacity in (("1.35", "DeviceFieldIgnored"), ("1.37", "DeviceNotAllocated")):
+        await harness.configure(kubernetes=version)
+        answer = await harness.put("resourceslices/n1", resource_slice("n1", made))
+        assert told(answer.json()) == [("spec.devices[0].bindingConditions", "DeviceNotAllocated")]
+        answer = await harness.put("namespaces/default/resourceclaims/c", claim)
+        assert told(answer.json()) == [
+            (of_claim, "DeviceNotAllocated"),
+            (of_devices, capacity),
+        ]
 
 
 async def test_other_kinds_have_warnings_too(harness: Harness) -> None:

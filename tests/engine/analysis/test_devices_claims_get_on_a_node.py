@@ -1,4 +1,4 @@
-"""Devices are found exactly where brute force finds some, and what is found is one of its ways."""
+"""Devices are found exactly where brute force finds some, and what is found is its first way."""
 
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ from service.engine import Cluster, allocations_on, explain
 from service.model.devices.device import DeviceID
 from tests.builders import GPU, device, device_claim, device_class, node, pod, resource_slice
 from tests.engine import objects
-from tests.reference.devices import SELECTORS, Devices, alternatives
+from tests.reference.devices import SELECTORS, Devices, alternatives, preference
 
 Manifest = dict[str, Any]
 NODES = [node("n1").label(rack="r1"), node("n2").label(rack="r2")]
@@ -101,7 +101,8 @@ class Drawn:
     """A cluster under change, with what brute force needs of it."""
 
     def __init__(self) -> None:
-        self.engine: Cluster = objects.cluster({}, [], [*NODES], [], [*CLASSES])
+        config = {"kubernetes": "1.37"}
+        self.engine: Cluster = objects.cluster(config, [], [*NODES], [], [*CLASSES])
         self.slices: dict[str, Manifest] = {}
         self.used: dict[str, list[DeviceID]] = {}
 
@@ -141,7 +142,8 @@ def check(drawn: Drawn, wanted: list[Manifest], number: int) -> list[DeviceID]:
         drawn.engine.put_object(objects.kept(claim))
         made = made.devices(f"c{number}-{index}", name=f"d{index}")
     waiting, reference = objects.pod(made), drawn.reference()
-    feasible, found = explain(drawn.engine, waiting).feasible, []
+    explanation, found = explain(drawn.engine, waiting), []
+    feasible, worth = explanation.feasible, {}
     for name in ("n1", "n2"):
         ways = list(islice(reference.ways(name, wanted), WAYS_MAX))
         told = allocations_on(drawn.engine, waiting, name)
@@ -150,14 +152,20 @@ def check(drawn: Drawn, wanted: list[Manifest], number: int) -> list[DeviceID]:
         if told is None:
             continue
         given_here = [[(g.request, tuple(g.device)) for g in each.grants] for each in told]
-        as_sets = [sorted(each) for each in given_here]
-        if len(ways) < WAYS_MAX:
-            assert any([sorted(each) for each in way] == as_sets for way in ways)
+        assert given_here == ways[0]
+        worth[name] = preference(wanted, ways[0])
         prefers_the_first(reference, name, wanted, given_here)
         found = [g.device for each in told for g in each.grants if not g.admin_access]
+    assert explanation.scores.get("DynamicResources") == normalized(worth)
     for index in range(len(wanted)):
         drawn.engine.delete_object("ResourceClaim", "default", f"c{number}-{index}")
     return found
+
+
+def normalized(worth: dict[str, int]) -> dict[str, int] | None:
+    """The scores of nodes by what their ways are worth; none if that is nothing."""
+    best = max(worth.values(), default=0)
+    return {name: 100 * each // best for name, each in worth.items()} if best else None
 
 
 def prefers_the_first(

@@ -2,25 +2,28 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
-from service.engine.state.devices.pools import DevicePool, PoolID, gather_pool
+from service.engine.state.devices.pools import AccessibleSlice, DevicePool, PoolID, gather_pool
 from service.engine.state.devices.search import (
     UNANSWERED,
     DeviceSearch,
     NoAllocation,
     WantedClaim,
 )
-from service.engine.state.nodes.columns import Mask
+from service.engine.state.nodes.columns import Ints, Mask
 from service.engine.state.nodes.node_sets import NodeSet, NodeSets
 from service.engine.state.nodes.node_table import NodeTable
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.primitives import NodeSelector, ObjectName
 from service.model.devices.cel_questions import OpenQuestions
 from service.model.devices.device import (
+    Device,
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,
@@ -38,22 +41,28 @@ VERDICTS_BYTES, REASON_BYTES = 1_024, 224
 """The approximate sizes in bytes of a set of verdicts, and of each reason in it."""
 TOUCHED_MAX = 4_096
 """The number of changes of single nodes after which all nodes are evaluated again."""
-SliceNames = tuple[str, ...]
-"""The names of ResourceSlices, sorted."""
+SliceAccess = tuple[str, tuple[int, ...] | None]
+"""The name of a ResourceSlice, and the positions of the accessible devices, or None for all."""
+Accesses = tuple[SliceAccess, ...]
+"""What a node can access, sorted by name of the slice; equal for nodes with the same devices."""
 K = TypeVar("K")
 V = TypeVar("V")
+N = TypeVar("N", bound=np.generic)
 
 
 class NodeVerdicts:
-    """The nodes that cannot satisfy a set of claims, updated as the nodes change."""
+    """Whether and how well each node can satisfy a set of claims, updated as the nodes change."""
 
-    __slots__ = ("failing", "position", "reasons", "turn", "unanswered", "users")
+    __slots__ = ("failing", "position", "preference", "reasons", "turn", "unanswered", "users")
 
     def __init__(self) -> None:
         self.users: dict[object, None] = {}
         """The classes that requested the verdicts and still exist."""
         self.failing: Mask = np.zeros(0, dtype=np.bool_)
         """The nodes that cannot satisfy the claims, shape (nodes,)."""
+        self.preference: Ints = np.zeros(0, dtype=np.int64)
+        """How preferred the alternatives are that each node can satisfy, shape (nodes,), int64; 0
+        for failing nodes."""
         self.reasons: dict[int, str] = {}
         """The reason for each failing node, by slot."""
         self.position = -1
@@ -65,6 +74,14 @@ class NodeVerdicts:
         """The slots with selectors that are still being evaluated."""
 
 
+class _Verdict(NamedTuple):
+    """Whether and how well a set of claims can be satisfied."""
+
+    reason: str | None
+    """Why not, or None if it can."""
+    preference: int = 0
+
+
 class DeviceTable:
     """The device objects of a cluster by name, and data derived from them.
 
@@ -72,9 +89,10 @@ class DeviceTable:
     undoes these changes.
     """
 
-    def __init__(self, nodes: NodeTable, steps_max: int) -> None:
+    def __init__(self, nodes: NodeTable, steps_max: int, version: SchedulerVersion) -> None:
         self.nodes = nodes
         self._steps_max = steps_max
+        self.version = version
         self.questions = OpenQuestions()
         """The selector evaluations that are still open."""
         self.claims: dict[ObjectName, ResourceClaim] = {}
@@ -90,9 +108,9 @@ class DeviceTable:
         """The number of claims that each device is allocated to; it exceeds one only if a client
         reports so."""
         self.sets = NodeSets(nodes)
-        self._reached: dict[int, SliceNames] = {}
-        """The slices that each node can access, by slot, computed on demand."""
-        self._pools: dict[SliceNames, tuple[DevicePool, ...]] = {}
+        self._reached: dict[int, Accesses] = {}
+        """The slices and devices that each node can access, by slot, computed on demand."""
+        self._pools: dict[Accesses, tuple[DevicePool, ...]] = {}
         """The pools of each set of accessible slices."""
         self._touched: list[int] = []
         """The slots whose verdicts may have changed, oldest first."""
@@ -132,7 +150,8 @@ class DeviceTable:
     def sizes(self) -> Iterator[int]:
         """Yield the approximate size in bytes of each set of verdicts."""
         for verdict in self._verdicts.values():
-            yield VERDICTS_BYTES + int(verdict.failing.nbytes) + REASON_BYTES * len(verdict.reasons)
+            arrays = int(verdict.failing.nbytes + verdict.preference.nbytes)
+            yield VERDICTS_BYTES + arrays + REASON_BYTES * len(verdict.reasons)
 
     def release_user(self, user: object) -> None:
         """Release a user's verdicts, and drop those that no other user has requested."""
@@ -149,7 +168,10 @@ class DeviceTable:
         Raises:
             NoAllocation: not all claims can be satisfied.
         """
-        return self._search(wanted, self._pools_of(self._reached_at(slot)))
+        node = self.nodes.nodes[slot]
+        assert node is not None
+        allocations = self._search(wanted, self._pools_of(self._reached_at(slot)))
+        return [tuple([grant.on(node.name) for grant in grants]) for grants in allocations]
 
     def _refresh(self, verdicts: NodeVerdicts, wanted: tuple[WantedClaim, ...]) -> None:
         slots = self._changed_since(verdicts.position)
@@ -160,25 +182,22 @@ class DeviceTable:
         verdicts.turn = self.questions.turn
         verdicts.position = self._forgotten + len(self._touched)
         size = self.nodes.size
-        if len(verdicts.failing) != size:
-            grown = np.zeros(size, dtype=np.bool_)
-            size_before = min(size, len(verdicts.failing))
-            grown[:size_before] = verdicts.failing[:size_before]
-            verdicts.failing = grown
-        elif slots:
-            # Callers may still hold the previous mask.
-            verdicts.failing = verdicts.failing.copy()
-        known: dict[SliceNames, str | None] = {}
+        if len(verdicts.failing) != size or slots:
+            # Callers may still hold the previous arrays.
+            verdicts.failing = _resized(verdicts.failing, size)
+            verdicts.preference = _resized(verdicts.preference, size)
+        known: dict[Accesses, _Verdict] = {}
         for slot in slots:
-            reason = None
+            reason, preference = None, 0
             if self.nodes.nodes[slot] is not None:
                 reached = self._reached_at(slot)
                 if reached not in known:
-                    known[reached] = self._reason(wanted, self._pools_of(reached))
-                reason = known[reached]
+                    known[reached] = self._verdict(wanted, self._pools_of(reached))
+                reason, preference = known[reached]
             if reason == UNANSWERED:
                 verdicts.unanswered.add(slot)
             verdicts.failing[slot] = reason is not None
+            verdicts.preference[slot] = preference
             if reason is None:
                 verdicts.reasons.pop(slot, None)
             else:
@@ -190,58 +209,89 @@ class DeviceTable:
             return list(dict.fromkeys(self._touched[start:]))
         return range(self.nodes.size)
 
-    def _reason(self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]) -> str | None:
+    def _verdict(self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]) -> _Verdict:
         try:
-            self._search(wanted, pools)
+            allocations = self._search(wanted, pools)
         except NoAllocation as refused:
-            return str(refused)
-        return None
+            return _Verdict(str(refused))
+        preferences = [
+            claim.spec.preference({grant.request for grant in grants})
+            for claim, grants in zip(wanted, allocations, strict=True)
+        ]
+        return _Verdict(None, sum(preferences))
 
     def _search(
         self, wanted: tuple[WantedClaim, ...], pools: tuple[DevicePool, ...]
     ) -> list[tuple[Grant, ...]]:
         return DeviceSearch(
-            pools, wanted, self.classes, self.in_use, self._steps_max, self.questions
+            pools,
+            wanted,
+            self.classes,
+            self.in_use,
+            self._steps_max,
+            self.questions,
+            self.version,
         ).run()
 
-    def _reached_at(self, slot: int) -> SliceNames:
-        """Return the slices that a node can access."""
+    def _reached_at(self, slot: int) -> Accesses:
+        """Return the slices and devices that a node can access."""
         reached = self._reached.get(slot)
         if reached is None:
             node = self.nodes.nodes[slot]
             own = self._by_node.get(node.name, ()) if node is not None else ()
-            names = [name for name in (*own, *self._wide) if self._reaches(name, slot)]
-            reached = self._reached[slot] = tuple(sorted(names))
+            accesses = [self._access(name, slot) for name in sorted((*own, *self._wide))]
+            reached = tuple([access for access in accesses if access is not None])
+            self._reached[slot] = reached
         return reached
 
-    def _pools_of(self, names: SliceNames) -> tuple[DevicePool, ...]:
-        pools = self._pools.get(names)
+    def _pools_of(self, accesses: Accesses) -> tuple[DevicePool, ...]:
+        pools = self._pools.get(accesses)
         if pools is None:
-            pools = self._pools[names] = tuple(self._gather(names))
+            pools = self._pools[accesses] = tuple(self._gather(accesses))
         return pools
 
-    def _gather(self, names: SliceNames) -> Iterator[DevicePool]:
-        """Yield the pools of the named slices, ordered by driver and name."""
-        reached: dict[PoolID, list[ResourceSlice]] = {}
-        for name in names:
-            resource_slice = self._slices[name]
-            reached.setdefault(resource_slice.pool_id, []).append(resource_slice)
+    def _gather(self, accesses: Accesses) -> Iterator[DevicePool]:
+        """Yield the pools of the accessible slices, ordered by driver and name."""
+        reached: dict[PoolID, list[AccessibleSlice]] = {}
+        for name, devices in accesses:
+            access = AccessibleSlice(self._slices[name], devices)
+            reached.setdefault(access.slice.pool_id, []).append(access)
         for pool_id in sorted(reached):
             others = [self._slices[name] for name in self._by_pool[pool_id]]
-            pool = gather_pool(reached[pool_id], others)
+            pool = gather_pool(reached[pool_id], others, counts=self.version.partitions_devices)
             if pool is not None:
                 yield pool
 
-    def _reaches(self, name: str, slot: int) -> bool:
-        """Return whether a node can access a slice that is readable and not another node's."""
+    def _access(self, name: str, slot: int) -> SliceAccess | None:
+        """Return what a node can access of a slice, or None for nothing.
+
+        As in Kubernetes, a slice is ignored if it uses a feature that the version does not have.
+        """
         resource_slice = self._slices[name]
-        if not resource_slice.is_known:
-            return False
-        if resource_slice.node_name is not None or resource_slice.all_nodes:
+        is_partitioned = (
+            resource_slice.counter_sets or resource_slice.selects_per_device is not None
+        )
+        if is_partitioned and not self.version.partitions_devices:
+            return None
+        if not resource_slice.selects_per_device:
+            return (name, None) if self._reaches(resource_slice, slot) else None
+        devices = [
+            index
+            for index, device in enumerate(resource_slice.devices)
+            if self._reaches(device, slot)
+        ]
+        return (name, tuple(devices)) if devices else None
+
+    def _reaches(self, owner: ResourceSlice | Device, slot: int) -> bool:
+        """Return whether a node can access the devices of a slice, or one device."""
+        if owner.node_name is not None:
+            node = self.nodes.nodes[slot]
+            return node is not None and node.name == owner.node_name
+        if owner.all_nodes:
             return True
-        if resource_slice.node_selector is None:
+        if owner.node_selector is None:
             return False
-        return bool(self.nodes_of(resource_slice.node_selector).vetoes.at(slot) == 0)
+        return bool(self.nodes_of(owner.node_selector).vetoes.at(slot) == 0)
 
     # Objects
 
@@ -382,14 +432,24 @@ def with_allocation(
     claim: ResourceClaim, grants: Iterable[Grant], selector: NodeSelector | None
 ) -> ResourceClaim:
     """Return a claim with the granted devices allocated and one more consumer."""
-    devices = tuple([grant.device for grant in grants if not grant.admin_access])
+    granted = tuple(grants)
+    devices = tuple([grant.device for grant in granted if not grant.admin_access])
     return replace(
         claim,
         is_allocated=True,
         devices=devices,
+        preference=claim.spec.preference({grant.request for grant in granted}),
         node_selector=selector,
         consumers=claim.consumers + 1,
     )
+
+
+def _resized(values: npt.NDArray[N], size: int) -> npt.NDArray[N]:
+    """Return a copy of an array with `size` entries; new ones are 0."""
+    resized: npt.NDArray[N] = np.zeros(size, dtype=values.dtype)
+    kept = min(size, len(values))
+    resized[:kept] = values[:kept]
+    return resized
 
 
 def _swap(known: dict[K, V], key: K, new: V | None) -> V | None:

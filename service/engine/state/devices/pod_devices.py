@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from service.engine.state.devices.device_table import DeviceTable, NodeVerdicts
 from service.engine.state.devices.search import WantedClaim
+from service.engine.state.nodes.columns import Ints
 from service.model.core.primitives import ObjectName
 from service.model.devices.device import CONSUMERS_MAX, DeviceClaimSpec, ResourceClaim
 from service.model.pods.pod import Pod
@@ -13,6 +14,7 @@ NO_TEMPLATE = 'resourceclaimtemplate "{}" not found'
 DELETED = 'resourceclaim "{}" is being deleted'
 NOT_OWNED = "ResourceClaim {} was not created for pod {} (pod is not owner)"
 IN_USE = "resourceclaim in use"
+AWAITED = 'resourceclaim "{}" has binding conditions that are not met, and are not awaited'
 NO_CLASS = "request {}: device class {} does not exist"
 
 
@@ -73,6 +75,8 @@ class PodDevices:
             if claim is not None and claim.is_allocated:
                 if claim.consumers >= CONSUMERS_MAX:
                     return IN_USE
+                if claim.is_awaited and self.table.version.awaits_devices:
+                    return AWAITED.format(claim.name)
                 continue
             reason = self._without_class(self._spec(use))
             if reason is not None:
@@ -96,6 +100,19 @@ class PodDevices:
                 for use in self.unallocated_uses()
             ]
         )
+
+    def preference(self, wanted: tuple[WantedClaim, ...]) -> Ints | None:
+        """Return how preferred the alternatives are that each node satisfies, shape (nodes,).
+
+        Values for nodes where the claims cannot be allocated have no meaning. Returns None if no
+        claim has alternatives, or all claims have devices.
+        """
+        if not wanted:
+            return None
+        allocated = sum(claim.preference for claim in self.allocated_claims())
+        if not allocated and not any(claim.spec.has_alternatives for claim in wanted):
+            return None
+        return self.verdicts(wanted).preference + allocated
 
     def verdicts(self, wanted: tuple[WantedClaim, ...]) -> NodeVerdicts:
         """Return the verdicts on where these claims can be allocated."""

@@ -9,17 +9,20 @@ not distinguish is tried.
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from service.engine.state.devices.pools import DevicePool, OfferedDevice
+from service.engine.state.devices.pools import DevicePool, OfferedDevice, PoolID
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.devices.cel_questions import OpenQuestions
 from service.model.devices.device import (
     RESULTS_MAX,
     AttributeValue,
+    CounterKey,
     DeviceClaimSpec,
     DeviceClass,
     DeviceID,
     DeviceRequest,
     Grant,
     MatchAttribute,
+    terms_without_node,
 )
 
 NOT_ALL = "cannot allocate all claims"
@@ -30,6 +33,10 @@ UPDATED = (
     "claim {}, request {}: asks for all devices, but a resource pool is currently being updated"
 )
 INVALID = "claim {}, request {}: asks for all devices, but a resource pool is currently invalid"
+AWAITED = "devices with binding conditions are not allocated"
+CAPACITY = "claim {}, request {}: requests of capacity are not supported"
+DISTINCT = "claim {}: constraints with distinctAttribute are not supported"
+TERMS = "create NodeSelector for claim {}: unsupported ResourceSlice.NodeSelector with {} terms"
 UNANSWERED = "selectors of the claims are being evaluated"
 """Reported only by decisions that are repeated once the selectors have been evaluated."""
 UNDECIDED = "{}: selector #{}: CEL runtime error: {}"
@@ -119,9 +126,23 @@ class DeviceSearch:
         in_use: Collection[DeviceID],
         steps_max: int,
         questions: OpenQuestions,
+        version: SchedulerVersion,
     ) -> None:
-        """Prepare a search; `in_use` holds other claims' devices; all classes must exist."""
+        """Prepare a search.
+
+        Args:
+            pools: the pools that the node can access.
+            claims: the claims without devices, in the order of the pod's spec.
+            classes: the device classes by name, which include all that the claims name.
+            in_use: the devices of other claims.
+            steps_max: the maximum number of devices tried.
+            questions: the selector evaluations that are still open.
+            version: what the version of kube-scheduler decides differently from others.
+        """
         self._questions = questions
+        self._version = version
+        self._unsupported: set[str] = set()
+        """Why devices were refused that Kubernetes might allocate."""
         self._pools = pools
         self._claims = claims
         self._in_use = in_use
@@ -139,6 +160,8 @@ class DeviceSearch:
         ]
         self._taken: dict[DeviceID, list[int]] = {}
         """The claims that each device is chosen for in this search."""
+        self._left: dict[PoolID, dict[CounterKey, int]] = {}
+        """What is left of each pool's counters, computed on demand."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
@@ -158,23 +181,53 @@ class DeviceSearch:
         self._prepare()
         if not self._satisfy_from(0, 0):
             invalid = any(pool.is_invalid for pool in self._pools)
-            raise NoAllocation(INVALID_POOLS if invalid else NOT_ALL)
+            reasons = [INVALID_POOLS if invalid else NOT_ALL, *sorted(self._unsupported)]
+            raise NoAllocation(": ".join(reasons))
+        for claim, grants in zip(self._claims, self._results, strict=True):
+            terms = terms_without_node(grants)
+            if terms is not None:
+                raise NoAllocation(TERMS.format(claim.name, terms))
         return [tuple(result) for result in self._results]
 
     def _prepare(self) -> None:
         total = 0
         for number, claim in enumerate(self._claims):
+            self._refuse_unsupported(claim)
             least = 0
             for alternatives in self._needs[number]:
-                for need in alternatives:
-                    if need.request.takes_all:
-                        self._determine(need)
+                self._determine_all(alternatives)
                 least += min(need.count for need in alternatives)
             if least > RESULTS_MAX:
                 raise NoAllocation(TOO_MANY.format(claim.name, least, RESULTS_MAX))
             total += least
         if total > DEVICES_AT_ONCE_MAX:
             raise NoAllocation(TOO_MANY_AT_ONCE.format(total, DEVICES_AT_ONCE_MAX))
+
+    def _refuse_unsupported(self, claim: WantedClaim) -> None:
+        """Refuse a claim whose devices have to meet conditions that are not checked."""
+        if claim.spec.needs_distinct:
+            raise NoAllocation(DISTINCT.format(claim.name))
+        if not self._version.shares_devices:
+            return
+        for alternatives in claim.spec.requests:
+            for request in alternatives:
+                if request.needs_capacity:
+                    raise NoAllocation(CAPACITY.format(claim.name, request.full_name))
+
+    def _determine_all(self, alternatives: Sequence[_Need]) -> None:
+        """Determine the devices of all alternatives that ask for all matching devices.
+
+        By mistake, v1.35 takes those of the first alternative for the second one, too.
+        """
+        for index, need in enumerate(alternatives):
+            first = alternatives[0]
+            is_mistaken = index == 1 and not self._version.keeps_alternatives
+            if not need.request.takes_all:
+                continue
+            if is_mistaken and first.all_devices is not None:
+                need.all_devices, need.count = first.all_devices, first.count
+            else:
+                self._determine(need)
 
     def _determine(self, need: _Need) -> None:
         """Determine the devices of a request for all matching devices."""
@@ -216,15 +269,30 @@ class DeviceSearch:
             return self._satisfy_from(need.claim, request + 1)
         self._step()
         device = need.all_devices[index]
-        if not self._is_free(need, device):
+        if not self._is_free(need, device) or not self._is_usable(need, device):
             return False
         if not self._constraints_allow(need, device):
             return False
         self._take(need, device)
-        if self._take_all(need, request, index + 1):
+        if self._take_rest(need, request, index + 1):
             return True
         self._give_back(need, device)
         return False
+
+    def _take_rest(self, need: _Need, request: int, index: int) -> bool:
+        """Take the devices of an alternative from `index` on, and satisfy all later requests.
+
+        By mistake, v1.35 goes on with the first alternative here, whichever one it has begun.
+        """
+        first = self._needs[need.claim][request][0]
+        if need is first or self._version.keeps_alternatives:
+            return self._take_all(need, request, index)
+        missing = max(0, first.count - index)
+        if len(self._results[need.claim]) + missing > RESULTS_MAX:
+            return False
+        if first.all_devices is None:
+            return self._pick_devices(first, request, missing, 0)
+        return bool(first.all_devices) and self._take_all(first, request, index)
 
     def _pick_devices(self, need: _Need, request: int, missing: int, start: int) -> bool:
         """Choose `missing` more devices from index `start`, and satisfy all later requests."""
@@ -236,7 +304,7 @@ class DeviceSearch:
             device = self._offered[index]
             if not self._is_free(need, device) or not self._selects(need, device):
                 continue
-            if not self._constraints_allow(need, device):
+            if not self._is_usable(need, device) or not self._constraints_allow(need, device):
                 continue
             if failed and self._signature(device) in failed:
                 continue
@@ -254,11 +322,47 @@ class DeviceSearch:
 
     def _is_free(self, need: _Need, device: OfferedDevice) -> bool:
         taken = self._taken.get(device.id, ())
-        if device.device.is_shared:
-            return False
         if need.admin:
             return need.claim not in taken
         return not taken and device.id not in self._in_use
+
+    def _is_usable(self, need: _Need, device: OfferedDevice) -> bool:
+        """Return whether a selected device may be allocated, apart from constraints."""
+        if device.device.counter_sets and not self._has_left(device):
+            return False
+        if device.device.has_conditions:
+            self._unsupported.add(AWAITED)
+            return False
+        tolerations = need.request.tolerations
+        return not self._version.taints_devices or device.device.is_tolerated(tolerations)
+
+    def _has_left(self, device: OfferedDevice) -> bool:
+        """Return whether the counters of the pool suffice for a device that takes of them.
+
+        As in Kubernetes, no counter of the pool may be exceeded, also none that the device does not
+        take of. Up to v1.35, nothing is counted, and such devices are never allocated.
+        """
+        if not self._version.partitions_devices:
+            return False
+        left = self._left_in(device)
+        after = dict(left)
+        for key, amount in device.device.consumes:
+            after[key] -= amount
+        return all(amount >= 0 for amount in after.values())
+
+    def _left_in(self, device: OfferedDevice) -> dict[CounterKey, int]:
+        """Return what is left of each counter of a device's pool."""
+        pool_id = device.slice.pool_id
+        left = self._left.get(pool_id)
+        if left is None:
+            counters = next(pool.counters for pool in self._pools if pool.id == pool_id)
+            left = self._left[pool_id] = counters.left(self._in_use)
+        return left
+
+    def _count(self, device: OfferedDevice, devices: int) -> None:
+        """Count what a device takes that was chosen (`devices` = 1) or returned (-1)."""
+        for key, amount in device.device.consumes:
+            self._left_in(device)[key] -= devices * amount
 
     def _constraints_allow(self, need: _Need, device: OfferedDevice) -> bool:
         return all(condition.allows(need, device) for condition in self._constraints[need.claim])
@@ -266,21 +370,25 @@ class DeviceSearch:
     def _take(self, need: _Need, device: OfferedDevice) -> None:
         for condition in self._constraints[need.claim]:
             condition.count(need, device, 1)
+        self._count(device, 1)
         self._taken.setdefault(device.id, []).append(need.claim)
+        owner = device.owner
         self._results[need.claim].append(
             Grant(
                 request=need.request.full_name,
                 class_name=need.request.class_name,
                 device=device.id,
                 admin_access=need.admin,
-                node_name=device.slice.node_name,
-                node_selector=device.slice.node_selector,
+                node_name=owner.node_name,
+                node_selector=owner.node_selector,
+                binds_to_node=device.device.binds_to_node and self._version.awaits_devices,
             )
         )
 
     def _give_back(self, need: _Need, device: OfferedDevice) -> None:
         for condition in self._constraints[need.claim]:
             condition.count(need, device, -1)
+        self._count(device, -1)
         self._taken[device.id].pop()
         self._results[need.claim].pop()
 
@@ -294,13 +402,17 @@ class DeviceSearch:
 
     def _verdict(self, need: _Need, device: OfferedDevice) -> bool | str:
         """Return whether a device is selected, or the reason that this is undecidable."""
-        if device.device.has_conditions:
+        if self._is_ignored(device):
             return False
         key = (id(need), device.id)
         known = self._verdicts.get(key)
         if known is None:
             known = self._verdicts[key] = self._evaluate(need, device)
         return known
+
+    def _is_ignored(self, device: OfferedDevice) -> bool:
+        """Return whether the version ignores a device for its binding conditions."""
+        return device.device.has_conditions and not self._version.awaits_devices
 
     def _evaluate(self, need: _Need, device: OfferedDevice) -> bool | str:
         for selector in need.selectors:
@@ -317,7 +429,7 @@ class DeviceSearch:
         """Record all open questions about the devices, so that they are answered together."""
         needs = [need for claim in self._needs for alternatives in claim for need in alternatives]
         for device in self._offered:
-            if device.device.has_conditions:
+            if self._is_ignored(device):
                 continue
             for text in {selector.text: None for need in needs for selector in need.selectors}:
                 if self._questions.are_many:
@@ -338,4 +450,5 @@ class DeviceSearch:
             for condition in conditions
         ]
         taken = tuple(self._taken.get(device.id, ()))
-        return (*map(str, verdicts), *values, taken, device.id in self._in_use)
+        own = (device.device.taints, device.device.consumes, device.slice.pool_id)
+        return (*map(str, verdicts), *values, taken, device.id in self._in_use, *own)

@@ -16,5 +16,10 @@ V1_36 = replace(
     resizes_pod_level=True,
     counts_image_volumes=True,
     known_features=frozenset({RESTART_ALL_CONTAINERS, USER_NAMESPACES_HOST_NETWORK}),
+    keeps_alternatives=True,
+    partitions_devices=True,
+    taints_devices=True,
+    shares_devices=True,
+    awaits_devices=True,
 )
 """kube-scheduler 1.36."""

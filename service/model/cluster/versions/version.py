@@ -44,6 +44,16 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     negation_selects_all: bool = False
     """Whether a namespaceSelector of an incoming pod's term that only excludes (NotIn, DoesNotExist)
     selects all namespaces, although it is documented to select by labels."""
+    keeps_alternatives: bool = False
+    """Whether a request for all devices stays with the alternative that it has begun."""
+    partitions_devices: bool = False
+    """Whether devices may share counters, and name the nodes that can access them (KEP-4815)."""
+    taints_devices: bool = False
+    """Whether device taints keep away requests that do not tolerate them (KEP-5055)."""
+    shares_devices: bool = False
+    """Whether requests may need amounts of a device's capacities (KEP-5075)."""
+    awaits_devices: bool = False
+    """Whether devices may have binding conditions, and bind to the node (KEP-5007)."""
     scores_storage_capacity: bool = False
     """Whether VolumeBinding scores nodes by their storage capacity (KEP-4049)."""
     requires_csi_driver: bool = False

@@ -1,7 +1,12 @@
 """Warns about manifest fields that a cluster's configuration and profiles ignore."""
 
+from collections.abc import Callable, Mapping
+
+from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.field_warnings import (
     DEVICE_CLAIMS,
+    DEVICE_FIELD,
+    DEVICE_REFUSED,
     PREEMPTION,
     RUNTIME_CLASS,
     UNKNOWN_SCHEDULER,
@@ -24,6 +29,19 @@ _VOLUMES_READ = frozenset(fields_of(Volume)) - {"name"}
 
 _DEVICES_READ = frozenset({"resourceClaims", "claims", "resourceClaimStatuses"})
 """The pod fields that request devices, read where devices are allocated."""
+_FEATURES: Mapping[str, Callable[[SchedulerVersion], bool]] = {
+    **dict.fromkeys(
+        (
+            *("perDeviceNodeSelection", "nodeName", "nodeSelector", "allNodes"),
+            *("sharedCounters", "consumesCounters"),
+        ),
+        lambda version: version.partitions_devices,
+    ),
+    **dict.fromkeys(("taints", "tolerations"), lambda version: version.taints_devices),
+    "bindsToNode": lambda version: version.awaits_devices,
+    "capacity": lambda version: version.shares_devices,
+}
+"""Whether a version reads a field in the spec of a slice or device claim, by the field's name."""
 
 
 def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarnings:
@@ -43,9 +61,12 @@ def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarn
 def warnings_of(context: DecisionContext, manifest: Applicable) -> FieldWarnings:
     """Return the warnings about a manifest, apart from fields that admission refuses."""
     warnings = manifest.warnings
-    if not warnings or not isinstance(manifest, PodManifest):
+    if not warnings:
         return warnings
     config = context.replica.config
+    if not isinstance(manifest, PodManifest):
+        by_version = [_by_version(ignored, config.scheduler_version) for ignored in warnings]
+        return [ignored for ignored in by_version if ignored is not None]
     if config.volumes == "Honor":
         warnings = [ignored for ignored in warnings if not _is_read_of_volumes(ignored)]
     if has_runtime_classes(context.replica.cluster):
@@ -57,6 +78,21 @@ def warnings_of(context: DecisionContext, manifest: Applicable) -> FieldWarnings
     if config.device_claims == "Refuse" and manifest.pod.node_name is None:
         warnings = [ignored for ignored in warnings if ignored.code != DEVICE_CLAIMS]
     return warnings
+
+
+def _by_version(ignored: FieldWarning, version: SchedulerVersion) -> FieldWarning | None:
+    """Return the warning about a field of devices as it applies to a version, or None."""
+    if ignored.code not in (DEVICE_FIELD, DEVICE_REFUSED):
+        return ignored
+    part, name = ignored.field.partition(".")[0], ignored.field.rpartition(".")[2]
+    if part == "status" and name == "bindingConditions":
+        return None if version.awaits_devices else ignored
+    has_feature = _FEATURES.get(name)
+    if part == "status" or has_feature is None:
+        return ignored
+    if not has_feature(version):
+        return warning(ignored.field, DEVICE_FIELD)
+    return ignored if ignored.code == DEVICE_REFUSED else None
 
 
 def _is_read_of_devices(ignored: FieldWarning) -> bool:

@@ -17,6 +17,7 @@ AVAILABILITY = re.compile(r"0/\d+ nodes are available: (?P<reasons>.+)\.", re.DO
 NEXT_REASON = re.compile(r", (?=\d+ )")
 
 HEADINGS = {
+    "DynamicResources": "Devices",
     "ImageLocality": "Images",
     "InterPodAffinity": "PodAffinity",
     "NodeResourcesBalancedAllocation": "Balance",
