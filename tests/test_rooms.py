@@ -15,7 +15,7 @@ ONE_EACH = {"commands"}
 """Folders with one module for each command, of its name: nobody has to look for one."""
 ARROWS_MAX = {
     "scheduler": 47,
-    "scheduler/plans": 58,
+    "scheduler/plans": 60,
     "api": 18,
     "engine": 45,
     "model": 31,

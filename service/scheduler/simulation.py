@@ -25,8 +25,8 @@ from service.scheduler.decide.admission.ignored_fields import warnings_of_writte
 from service.scheduler.decide.admission.pod_admission import as_created, was_admitted
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.client_writes import taint_by_conditions
+from service.scheduler.decide.reading.choice_difference import difference_of
 from service.scheduler.dispatch import decide
-from service.scheduler.plans.comparison import difference_of
 from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
@@ -152,7 +152,7 @@ def _compared(pods: Sequence[PodManifest], run: _Run, other: _Run) -> list[Place
     for index, manifest in enumerate(pods):
         before, after = run.choice(index, manifest.pod), other.choice(index, manifest.pod)
         if before and after and before.node_name != after.node_name:
-            difference = difference_of(manifest.pod, before, after, node_name=None)
+            difference = difference_of(manifest.pod, before, after)
             results[index] = replace(results[index], difference=difference)
     return results
 

@@ -50,7 +50,7 @@ SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.
 }
 """Weight and function."""
 
-UNTOLD = {"DataAffinity", "VolumeBinding"}
+UNREPORTED = {"DataAffinity", "VolumeBinding"}
 """Plugins that are never in `scoreSkipped`."""
 
 CONFLICT = "pod affinity terms conflict"
@@ -213,7 +213,7 @@ def score(view: View, pod: Manifest, feasible: list[str]) -> dict[str, Any]:
     }
     return {
         "scores": scores,
-        "scoreSkipped": sorted(given.keys() - scores.keys() - UNTOLD),
+        "scoreSkipped": sorted(given.keys() - scores.keys() - UNREPORTED),
         "total": total,
         "best": [name for name in feasible if total[name] == max(total.values())],
     }

@@ -102,7 +102,7 @@ def _mark_in_turn(
 ) -> None:
     """Mark anew the pods of nodes with any pod that several budgets protect, one pod after another.
 
-    Elsewhere, no pod of a budget depends on what another budget has left.
+    Otherwise, no pod of a budget depends on what another budget has left.
     """
     users = Counter(class_id for ids in protected.values() for class_id in ids)
     shared = np.zeros(len(table.classes), dtype=np.bool_)

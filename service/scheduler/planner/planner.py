@@ -24,9 +24,9 @@ from service.scheduler.planner.garbage_collection import no_collections
 from service.scheduler.planner.past import PastExplanation
 from service.scheduler.planner.past_explanation import explain_then, go_back
 from service.scheduler.planner.planning_replica import PlanningReplica
-from service.scheduler.plans.capacity import find_capacity
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.make_plan import make_plan
+from service.scheduler.plans.preview.capacity import find_capacity
 from service.scheduler.plans.repair.search import find_repairs
 from service.scheduler.protocol.answers import CapacityAnswer
 from service.scheduler.protocol.clients import CLIENT

@@ -6,7 +6,6 @@ from service.engine import Cluster
 from service.model.core.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.plans.changes import ForkEditor
-from service.scheduler.plans.comparison import ComparePlan
 from service.scheduler.plans.drain.drain import DrainPlan
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.place import (
@@ -16,6 +15,7 @@ from service.scheduler.plans.place import (
     refuse_too_many,
 )
 from service.scheduler.plans.plan_totals import align_resources, count
+from service.scheduler.plans.preview.comparison import ComparePlan
 from service.scheduler.plans.rebalance.moves import arrive
 from service.scheduler.plans.rebalance.objectives import objective_totals
 from service.scheduler.plans.rebalance.rebalance import RebalancePlan

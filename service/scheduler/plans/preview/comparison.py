@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from service.engine import Cluster, Explanation, Placement, explain, place
-from service.engine.explain.choice_change import Choice, deciding_plugin
+from service.engine.explain.choice_change import Choice
 from service.model.pods.pod import Pod
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.reading.choice_difference import difference_of
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.selection import pods_of
 from service.scheduler.protocol.choices import ChoiceDifference
@@ -64,22 +65,6 @@ class ComparePlan:
             for cluster, name in zip((self._before, after), nodes, strict=True)
         )
         self.differences.append(difference_of(pod, was, becomes, node_name=pod.node_name))
-
-
-def difference_of(
-    pod: Pod, before: Choice, after: Choice, *, node_name: str | None
-) -> ChoiceDifference:
-    """Return two differing choices of a pod as clients see them, with the deciding plugin."""
-    deciding = deciding_plugin(before, after)
-    return ChoiceDifference(
-        namespace=pod.namespace,
-        name=pod.name,
-        node_name=node_name,
-        before=before.node_name,
-        after=after.node_name,
-        plugin=None if deciding is None else deciding.plugin,
-        points=None if deciding is None else deciding.points,
-    )
 
 
 def _chosen(cluster: Cluster, pod: Pod) -> str | None:
