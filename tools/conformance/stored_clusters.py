@@ -105,7 +105,8 @@ class _Road:
         path = self._cluster.path(*scope, _PLURALS[item["kind"]], metadata["name"])
         alike = [each for each in objects_of(self._case) if each["kind"] == item["kind"]]
         as_other = {**self._random.choice(alike), "metadata": metadata}
-        return lambda: self._put(path, item, [as_other, _relabelled(item)])
+        others = [_relabelled(item)] if _has_devices(as_other) else [as_other, _relabelled(item)]
+        return lambda: self._put(path, item, others)
 
     def _put(
         self,
@@ -134,6 +135,11 @@ class _Road:
 
     def _takes_detour(self) -> bool:
         return self._random.random() < DETOUR_SHARE
+
+
+def _has_devices(item: Vector) -> bool:
+    """Whether an object is a claim that has devices, so that its spec may not change."""
+    return bool((item.get("status") or {}).get("allocation"))
 
 
 def _relabelled(manifest: Vector) -> Vector:
