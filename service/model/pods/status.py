@@ -77,11 +77,16 @@ def resize_of(status: Json) -> PodResize | None:
     )
 
 
-def preserve_server_fields(status: Json, old_status: Json) -> Json:
-    """Return a client's status with the fields that Moorage wrote to the stored status."""
+def preserve_server_fields(status: Json, old_status: Json, *, patched: bool = False) -> Json:
+    """Return a client's status with the fields that Moorage wrote to the stored status.
+
+    A status that was `patched` lacks claims only if the patch removed them.
+    """
     kept = _keeping_conditions(status, old_status)
     made = old_status.get(CLAIM_STATUSES)
-    return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept
+    if not made or patched or CLAIM_STATUSES in kept:
+        return kept
+    return kept | {CLAIM_STATUSES: made}
 
 
 def _keeping_conditions(status: Json, old_status: Json) -> Json:
