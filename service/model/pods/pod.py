@@ -355,6 +355,10 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`status.startTime`, RFC 3339 in UTC, or "" until reported."""
     nominated_node_name: str | None = None
     """The node on which preemption makes room for the pod."""
+    unready: bool = False
+    """Whether the pod has the condition Ready with a status other than True."""
+    starting: bool = False
+    """Whether the pod is unready in the phase Pending, so that disruption budgets ignore it."""
     preempted: bool = False
     """Whether the pod has the condition DisruptionTarget with the reason PreemptionByScheduler."""
     claims: tuple[str, ...] = ()

@@ -59,6 +59,8 @@ from service.model.pods.status import (
     is_ended_with_its_node,
     is_finished,
     is_preempted,
+    is_starting,
+    is_unready,
     nominated_node,
     preserve_server_fields,
     resize_of,
@@ -166,7 +168,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def without_node(self) -> "PodManifest":
         """Return a copy of the pod as if it were pending: without a node or a status."""
-        pod = replace(self.pod, node_name=None, nominated_node_name=None)
+        pod = replace(
+            self.pod, node_name=None, nominated_node_name=None, unready=False, starting=False
+        )
         return replace(self, pod=pod, status=None)
 
     def to_place(self) -> "PodManifest":
@@ -345,6 +349,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             resize=status.resize,
             started=status.started,
             nominated_node_name=status.nominated_node_name,
+            unready=status.unready,
+            starting=status.starting,
             preempted=status.preempted,
             device_claims=status.device_claims,
         )
@@ -363,6 +369,8 @@ class ReadStatus(msgspec.Struct, frozen=True):
     resize: PodResize | None
     started: str
     nominated_node_name: str | None
+    unready: bool
+    starting: bool
     preempted: bool
     device_claims: tuple[tuple[str, str | None], ...]
 
@@ -374,6 +382,8 @@ def _read_status(status: Json) -> ReadStatus:
         resize=resize_of(status),
         started=started_at(status),
         nominated_node_name=nominated_node(status),
+        unready=is_unready(status),
+        starting=is_starting(status),
         preempted=is_preempted(status),
         device_claims=device_claims_of(status),
     )
@@ -625,6 +635,8 @@ def _manifest(
         controller=metadata.controller,
         started=started_at(reported) if reported else "",
         nominated_node_name=nominated_node(reported) if reported else None,
+        unready=is_unready(reported) if reported else False,
+        starting=is_starting(reported) if reported else False,
         preempted=is_preempted(reported) if reported else False,
         claims=template.claims,
         device_claims=device_claims_of(reported) if reported else (),
