@@ -238,6 +238,8 @@ def test_a_wrong_field_is_named_and_nothing_else_is(manifest, field):
 
 
 ACCEPTED = [
+    pod(schedulerName=""),
+    pod(containers=[{"ports": [{"containerPort": 80, "protocol": ""}]}]),
     with_resources(whole(cpu="1", huge="4Mi")),
     with_resources({"requests": {"memory": "1Gi"}, "limits": {"hugepages-1Gi": "2Gi", "hugepages-2Mi": 0}}),
     pod(resources=whole(cpu="1", huge="4Mi")),

@@ -30,6 +30,7 @@ from service.model.core.validators import (
     entries_of,
     items_of,
     list_of,
+    one_of,
     record,
     text,
 )
@@ -100,6 +101,7 @@ _PORTS = list_of(
         ContainerPort,
         {
             "hostIP": text(names.ip_address),
+            "protocol": one_of("TCP", "UDP", "SCTP", ""),
             "name": text(names.port_name, empty_ok=True),
         },
     )

@@ -102,6 +102,8 @@ class Need(NamedTuple):
 def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Need:
     """Return how many pods must stay, computed like Kubernetes' disruption controller.
 
+    A budget that states neither number expects no pods, so that it allows no disruption.
+
     Args:
         spec: the budget.
         matching: the number of existing pods that the budget selects.
@@ -111,7 +113,9 @@ def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Nee
         return Need(max(wanted - scaled_up(spec.max_unavailable, wanted), 0), wanted)
     if isinstance(spec.min_available, int):
         return Need(spec.min_available, matching)
-    return Need(scaled_up(spec.min_available or 0, wanted), wanted)
+    if spec.min_available is None:
+        return Need(0, 0)
+    return Need(scaled_up(spec.min_available, wanted), wanted)
 
 
 def protects_from_eviction(

@@ -394,3 +394,14 @@ async def test_an_unknown_policy_is_refused(harness: Harness) -> None:
     assert [each["field"] for each in answer.json()["errors"]] == [
         "spec.unhealthyPodEvictionPolicy"
     ]
+
+
+async def test_a_budget_that_states_no_number_allows_no_disruption(harness: Harness) -> None:
+    """As Kubernetes' controller, which then expects no pods; null is as absent."""
+    await put_pods(harness, reporting("web-0", "True"), reporting("web-1", "False"))
+    for spec in ({}, {"minAvailable": None, "maxUnavailable": None}):
+        await put_budget(harness, **spec)
+        assert await status(harness) == (0, 1, 0, 0)
+        for name in ("web-0", "web-1"):
+            path = f"{CLUSTER}/namespaces/shop/pods/{name}/eviction"
+            assert problem(await harness.client.post(path), 429) == "EvictionBlocked"
