@@ -403,5 +403,35 @@ async def test_a_budget_that_states_no_number_allows_no_disruption(harness: Harn
         await put_budget(harness, **spec)
         assert await status(harness) == (0, 1, 0, 0)
         for name in ("web-0", "web-1"):
-            path = f"{CLUSTER}/namespaces/shop/pods/{name}/eviction"
-            assert problem(await harness.client.post(path), 429) == "EvictionBlocked"
+            refused = await evict(harness, name)
+            assert problem(refused, 429) == "EvictionBlocked"
+            message = "The disruption budget web does not allow evicting pods currently"
+            assert message in refused.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("AlwaysAllow", {"web-1"}), ("IfHealthyBudget", set[str]())]
+)
+async def test_an_eviction_for_a_rule_takes_an_unready_pod_past_its_budget(
+    harness: Harness, policy: str, expected: set[str]
+) -> None:
+    await harness.configure(placePendingPods=False)
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd"))
+    await put_budget(harness, minAvailable=2, unhealthyPodEvictionPolicy=policy)
+    for name, ready in (("web-0", "True"), ("web-1", "False")):
+        made = (
+            built_pod(name, "shop")
+            .label(app="web")
+            .require_node(requirement("disk", "In", "ssd"), execution=REQUIRED_DURING_EXECUTION)
+            .on("n1")
+        )
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        await harness.put(f"namespaces/shop/pods/{name}", {**made, "status": status})
+    await harness.put("nodes/n1", labelled_node("n1"))
+    held = {"web-0", "web-1"} - expected
+    assert await once(lambda: told_of(harness, held))
+    assert await leaving(harness) == expected
+
+
+async def told_of(harness: Harness, names: set[str]) -> bool:
+    return {each["involvedObject"]["name"] for each in await blocked(harness)} == names
