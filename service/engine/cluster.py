@@ -523,6 +523,8 @@ class Cluster:
         if info.pod.finished:
             return
         pod_class = info.pod_class
+        if info.pod.unready:
+            pod_class.unready += pods
         self.nodes.use(slot, info.use.amounts, info.use.scored, pods)
         if info.ports:
             self.nodes.use_ports(slot, info.ports, pods)

@@ -37,11 +37,10 @@ from service.engine.state.nodes.columns import ALL, Ints, Mask
 from service.engine.state.pods.classes import PodClass
 from service.engine.state.pods.importance import PODS as ONE_EACH
 from service.model.cluster.cluster_config import ClusterConfig, parse_config
-from service.model.cluster.profiles import DEFAULT_SCHEDULER
 from service.model.cluster.versions.known import VERSIONS
 from service.model.core.errors import InvalidManifest
 from service.model.nodes.node import Node
-from service.model.pods.pod import Pod
+from service.model.pods.pod import DEFAULT_SCHEDULER, Pod
 from service.model.registry.manifests import TemplateCache, parse_declared, parse_node, parse_pod
 
 __all__ = [

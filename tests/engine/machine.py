@@ -187,9 +187,13 @@ class EngineAgainstReference(RuleBasedStateMachine):
         self.put_pod(with_metadata(self.some_pod(data), deletionTimestamp="2026-01-01T00:00:00Z"))
 
     @precondition(lambda self: self.reference.pods)
-    @rule(data=st.data(), phase=st.sampled_from(("Running", "Succeeded", "Failed")))
-    def change_phase(self, data: st.DataObject, phase: str) -> None:
-        self.put_pod(self.some_pod(data) | {"status": {"phase": phase}})
+    @rule(
+        data=st.data(),
+        phase=st.sampled_from(("Running", "Succeeded", "Failed")),
+        conditions=st.sampled_from(([], [{"type": "Ready", "status": "False"}])),
+    )
+    def change_phase(self, data: st.DataObject, phase: str, conditions: list[Manifest]) -> None:
+        self.put_pod(self.some_pod(data) | {"status": {"phase": phase, "conditions": conditions}})
 
     @precondition(lambda self: self.reference.pods)
     @rule(data=st.data())

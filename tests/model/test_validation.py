@@ -45,6 +45,12 @@ def requests(**amounts: Any) -> dict[str, Any]:
     return {"requests": {names.get(name, name): amount for name, amount in amounts.items()}}
 
 
+def whole(**amounts: Any) -> dict[str, Any]:
+    """Requests, and limits that are equal to them."""
+    asked = requests(**amounts)
+    return asked | {"limits": asked["requests"]}
+
+
 def with_resources(resources: Any) -> dict[str, Any]:
     return pod(containers=[{"resources": resources}])
 
@@ -141,6 +147,19 @@ REFUSED = [
     (pod(resources=requests(eph="1")), "spec.resources.requests[ephemeral-storage]"),
     (pod(resources={"claims": []}), "spec.resources.claims"),
     (pod(overhead={"cpu": "x"}), "spec.overhead[cpu]"),
+    (with_resources(requests(cpu="1") | {"limits": {"hugepages-2Mi": "3Mi"}}), "spec.containers[0].resources.limits[hugepages-2Mi]"),
+    (with_resources({"requests": {"cpu": "1"}, "limits": {"hugepages-2Mi": "1"}}), "spec.containers[0].resources.limits[hugepages-2Mi]"),
+    (with_resources({"requests": {"cpu": "1"}, "limits": {"hugepages-": "2Mi"}}), "spec.containers[0].resources.limits[hugepages-]"),
+    (with_resources({"requests": {"cpu": "1"}, "limits": {"hugepages-big": "2Mi"}}), "spec.containers[0].resources.limits[hugepages-big]"),
+    (with_resources({"requests": {"cpu": "1"}, "limits": {"hugepages-1500m": "3"}}), "spec.containers[0].resources.limits[hugepages-1500m]"),
+    (with_resources({"limits": {"hugepages-2Mi": "4Mi"}}), "spec.containers[0].resources"),
+    (with_resources(whole(huge="4Mi", eph="1Gi")), "spec.containers[0].resources"),
+    (with_resources(requests(cpu="1", huge="4Mi")), "spec.containers[0].resources.limits[hugepages-2Mi]"),
+    (with_resources(requests(cpu="1", huge="4Mi") | {"limits": {"hugepages-2Mi": "6Mi"}}), f"{ASKED}[hugepages-2Mi]"),
+    (pod(resources=requests(memory="1Gi") | {"limits": {"hugepages-2Mi": "3Mi"}}), "spec.resources.limits[hugepages-2Mi]"),
+    (pod(resources=whole(huge="4Mi")), "spec.resources"),
+    (pod(overhead={"cpu": "1", "hugepages-2Mi": "3Mi"}), "spec.overhead[hugepages-2Mi]"),
+    (pod(overhead={"hugepages-2Mi": "4Mi"}), "spec.overhead"),
     # node affinity
     (required_nodes(), TERMS),
     (pod(affinity={"nodeAffinity": {RDE: {}}}), f"spec.affinity.nodeAffinity.{RDE}.nodeSelectorTerms"),
@@ -226,6 +245,14 @@ def test_a_wrong_field_is_named_and_nothing_else_is(manifest, field):
 
 
 ACCEPTED = [
+    pod(schedulerName=""),
+    pod(containers=[{"ports": [{"containerPort": 80, "protocol": ""}]}]),
+    with_resources(whole(cpu="1", huge="4Mi")),
+    with_resources({"requests": {"memory": "1Gi"}, "limits": {"hugepages-1Gi": "2Gi", "hugepages-2Mi": 0}}),
+    pod(resources=whole(cpu="1", huge="4Mi")),
+    pod(containers=[{"resources": requests(cpu="1")}], resources=whole(huge="4Mi")),
+    pod(overhead={"memory": "1Gi", "hugepages-2Mi": "2Mi"}),
+    pod() | {"status": {"containerStatuses": [{"allocatedResources": {"hugepages-2Mi": "3Mi"}}]}},
     pod(containers=[{}, {}]),
     pod(containers=[{"ports": [{"containerPort": 80, "hostPort": 80}] * 2}]),
     pod(resources=requests(cpu="1"), containers=[{"resources": requests(cpu="2")}]),

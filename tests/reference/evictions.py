@@ -17,6 +17,7 @@ from tests.reference.view import (
     name_of,
     namespace_of,
     spec_of,
+    status_of,
 )
 from tests.reference.violations import (
     ENDURING,
@@ -211,9 +212,22 @@ def blocking_budget(view: View, pod: Manifest, budgets: Iterable[Manifest]) -> s
             and selector_matches(spec["selector"], labels_of(other))
             and not is_terminating(other)
         ]
-        if any(other is pod for other in protected) and len(protected) <= spec["minAvailable"]:
+        healthy, desired = sum(map(is_healthy, protected)), spec["minAvailable"]
+        may_leave = not is_healthy(pod) and (
+            status_of(pod).get("phase") == "Pending"
+            or spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+            or healthy >= desired > 0
+        )
+        if any(other is pod for other in protected) and healthy <= desired and not may_leave:
             return name_of(budget)
     return None
+
+
+def is_healthy(pod: Manifest) -> bool:
+    """Whether a placed pod counts as healthy: it does unless it reports that it is not ready."""
+    reports = status_of(pod).get("conditions") or []
+    told = next((each for each in reports if each["type"] == "Ready"), None)
+    return told is None or told["status"] == "True"
 
 
 def comes_first(config: Manifest, pod: Manifest, other: Manifest) -> bool:

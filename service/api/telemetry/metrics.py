@@ -20,8 +20,8 @@ from service.api.telemetry.process_metrics import ProcessMetrics
 from service.api.telemetry.worker_starts import WorkerStarts
 from service.engine import Execution
 from service.engine.integrity.recount import PARTS
-from service.model.cluster.profiles import DEFAULT_SCHEDULER
 from service.model.core.field_warnings import WARNINGS, FieldWarning
+from service.model.pods.pod import DEFAULT_SCHEDULER
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
 from service.scheduler.decide.status.pod_conditions import Rule
 from service.settings import Limit

@@ -102,6 +102,8 @@ def _pods(cluster: Cluster) -> Iterator[bytes]:
     kinds = {known_class: _kind(known_class) for known_class in cluster.known_classes()}
     for pod_class, kind in kinds.items():
         known[kind] += pod_class.pods
+        if pod_class.unready:
+            known[b"unready" + kind] += pod_class.unready
         for slot, pods in pod_class.nodes.items():
             known[kind + _name(cluster.nodes, slot).encode()] += pods
     for name, slot in cluster.nodes.slots.items():

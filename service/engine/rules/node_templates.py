@@ -26,19 +26,19 @@ def template_name(cluster: Cluster) -> str:
 
 def shape_of(node: Node) -> Hashable:
     """Return a key that is equal for nodes that would be interchangeable if empty."""
-    labels = frozenset(_shared_labels(node).items())
+    labels = frozenset(_labels_of_added(node, "").items())
     taints = frozenset(_own_taints(node))
     return labels, frozenset(node.allocatable.items()), taints, node.declared_features
 
 
 def node_addition(node: Node, name: str) -> Remedy:
     """Return the remedy of adding a node like an existing one, named after a template."""
-    labels = _shared_labels(node)
+    labels = _labels_of_added(node, f"{name}-0")
     taints = _own_taints(node)
     added = replace(
         node,
         name=f"{name}-0",
-        labels={**labels, HOSTNAME: f"{name}-0"},
+        labels=labels,
         taints=taints,
         unschedulable=False,
         uid="",
@@ -70,8 +70,11 @@ def _taint_manifest(taint: Taint) -> dict[str, str]:
     return {"key": taint.key, **value, "effect": taint.effect}
 
 
-def _shared_labels(node: Node) -> dict[str, str]:
-    """Return a node's labels, except those that contain its name."""
-    named = {key: value for key, value in node.labels.items() if value != node.name}
-    named.pop(HOSTNAME, None)
-    return named
+def _labels_of_added(node: Node, name: str) -> dict[str, str]:
+    """Return the labels of a node of this name like an existing one.
+
+    Labels that contain the existing node's name are left out. The new node has a hostname, its
+    name, only if the existing one has a hostname: nobody else would give it one.
+    """
+    labels = {key: value for key, value in node.labels.items() if value != node.name}
+    return labels | {HOSTNAME: name} if HOSTNAME in node.labels else labels

@@ -17,14 +17,14 @@ from service.model.cluster.plugin_args import (
     StrategyType,
 )
 from service.model.cluster.plugin_rules import ALL, KNOWN, Arguments
-from service.model.cluster.profiles import DEFAULT_SCHEDULER, Profile
+from service.model.cluster.profiles import Profile
 from service.model.cluster.versions.known import NEWEST, UNNAMED, VERSIONS, VersionName
 from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.errors import ObjectUnreadable, PluginMissing
 from service.model.core.primitives import CLUSTER_KIND, CLUSTER_NAME, Strict
 from service.model.core.type_rules import declared
 from service.model.core.validators import Limits, Problems, list_of, without_nulls
-from service.model.pods.pod import PodSpec, TopologySpreadConstraint
+from service.model.pods.pod import DEFAULT_SCHEDULER, PodSpec, TopologySpreadConstraint
 from service.model.pods.requests import ResizeRules
 from service.model.policies.priority_classes import PriorityClassEntry
 from service.model.policies.quota_rules import SYSTEM_PRIORITY_CLASSES

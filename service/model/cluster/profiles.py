@@ -13,8 +13,7 @@ from service.model.cluster.extender_config import Extender
 from service.model.cluster.plugin_rules import ALL, KNOWN, Arguments, filtering, scoring
 from service.model.cluster.versions.version import SchedulerVersion
 from service.model.core.primitives import Strict
-
-DEFAULT_SCHEDULER = "default-scheduler"
+from service.model.pods.pod import DEFAULT_SCHEDULER
 
 
 class Plugin(Strict, frozen=True, kw_only=True):

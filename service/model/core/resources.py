@@ -5,13 +5,7 @@ containers' sum and cpu may be finer than 1m.
 """
 
 from service.model.core import names
-from service.model.core.quantity import (
-    INT64_MAX,
-    NANO,
-    InvalidQuantity,
-    amount,
-    parse_quantity,
-)
+from service.model.core.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
 from service.model.core.validators import (
     Problems,
     Record,
@@ -24,6 +18,7 @@ from service.model.core.validators import (
     record,
 )
 
+PAGES_NEED_COMPUTE = "must request cpu or memory, too, if it requests huge pages"
 NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 """The resources that Kubernetes tracks natively on every node."""
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
@@ -35,7 +30,8 @@ EPHEMERAL = frozenset(
     {"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"}
 )
 _CHARGED = COMPUTE | EPHEMERAL | OPPORTUNITY | {"pods", "count/pods"}
-HUGE_PAGES = ("hugepages-", "requests.hugepages-")
+_PAGES = "hugepages-"
+HUGE_PAGES = (_PAGES, "requests.hugepages-")
 
 
 def quantity(value: object, path: str, problems: Problems) -> None:
@@ -108,7 +104,7 @@ def is_extended(resource: str) -> bool:
 
 def is_pod_level(resource: str) -> bool:
     """Return whether a resource can be requested for the pod as a whole."""
-    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+    return resource in {"cpu", "memory"} or resource.startswith(_PAGES)
 
 
 def is_charged(resource: str) -> bool:
@@ -120,12 +116,12 @@ def is_charged(resource: str) -> bool:
 
 def may_be_overcommitted(resource: str) -> bool:
     """Return whether limits on a resource may exceed its requests."""
-    return not is_extended(resource) and not resource.startswith("hugepages-")
+    return not is_extended(resource) and not resource.startswith(_PAGES)
 
 
 def container_resource(name: str) -> str | None:
     """Check the name of a resource that a container requests."""
-    if name in NATIVE_RESOURCES or name.startswith("hugepages-"):
+    if name in NATIVE_RESOURCES or name.startswith(_PAGES):
         return names.label_key(name)
     if "/" not in name:
         return "must be a standard resource for containers, or have a domain: example.com/name"
@@ -157,19 +153,57 @@ def _requests_within_limits(resources: Record, path: str, problems: Problems) ->
             problems.add(where, f"must be less than or equal to the {resource} limit", sent)
 
 
+def _whole_pages(quantities: Record, path: str, problems: Problems) -> None:
+    """Check that huge pages are requested as multiples of the size that their name states."""
+    for resource, sent in quantities.items():
+        nanos = nanos_or_none(sent)
+        if not resource.startswith(_PAGES) or nanos is None:
+            continue
+        size = nanos_or_none(resource.removeprefix(_PAGES)) or 0
+        is_whole = size > 0 and size % NANO == 0 and -(-nanos // NANO) % (size // NANO) == 0
+        if not is_whole:
+            problems.add(key_at(path, resource), f"must be a multiple of {resource}", sent)
+
+
+def lacks_compute(*lists: Record) -> bool:
+    """Return whether quantities by resource name have huge pages, but neither cpu nor memory."""
+    resources = {resource for quantities in lists for resource in quantities}
+    has_pages = any(resource.startswith(_PAGES) for resource in resources)
+    return has_pages and resources.isdisjoint(("cpu", "memory"))
+
+
+def _pages_of_requirements(resources: Record, path: str, problems: Problems) -> None:
+    for field in ("requests", "limits"):
+        _whole_pages(entries_of(resources.get(field)), at(path, field), problems)
+
+
+def _pages_with_compute(resources: Record, path: str, problems: Problems) -> None:
+    if lacks_compute(entries_of(resources.get("requests")), entries_of(resources.get("limits"))):
+        problems.add(path, PAGES_NEED_COMPUTE)
+
+
 def _no_claims(resources: Record, path: str, problems: Problems) -> None:
     if resources.get("claims") is not None:
         problems.add(at(path, "claims"), "can't be set for the pod as a whole")
 
 
 def _requirements(key: TextCheck, *, pod_level: bool) -> Rule:
-    checks = (_requests_within_limits, _no_claims) if pod_level else (_requests_within_limits,)
+    level = _no_claims if pod_level else _pages_with_compute
+    checks = (_requests_within_limits, _pages_of_requirements, level)
     amounts = quantities(key, null_is_zero=True)
     fields = {"requests": amounts, "limits": amounts, "claims": anything}
     return record(fields, also=checks)
 
 
+def overhead(value: object, path: str, problems: Problems) -> None:
+    """Accept a pod's overhead, which Kubernetes validates like the limits of a container."""
+    CONTAINER_QUANTITIES(value, path, problems)
+    _whole_pages(entries_of(value), path, problems)
+    if lacks_compute(entries_of(value)):
+        problems.add(path, PAGES_NEED_COMPUTE)
+
+
 CONTAINER_RESOURCES = _requirements(container_resource, pod_level=False)
 POD_RESOURCES = _requirements(pod_resource, pod_level=True)
-OVERHEAD = quantities(container_resource, null_is_zero=True)
+CONTAINER_QUANTITIES = quantities(container_resource, null_is_zero=True)
 NODE_RESOURCES = quantities(names.label_key)

@@ -69,7 +69,7 @@ class AddNodes(RepairChange, frozen=True, kw_only=True):
     """A node comes, like one that is there but empty."""
 
     template: dict[str, Any]
-    """The node but for its hostname; the new one is named `<name>-0`."""
+    """The node. The new one is named `<name>-0`, which is its hostname label if the template has one."""
     count: int
     """How many come: one."""
 

@@ -12,7 +12,7 @@ import msgspec
 from service.model.core.quantity import format_quantity
 from service.model.core.resources import is_pod_level, zeros_for_nulls
 from service.model.core.validators import without_nulls
-from service.model.pods.pod import Container
+from service.model.pods.pod import DEFAULT_SCHEDULER, Container
 from service.model.pods.requests import container_requests
 
 Json = dict[str, object]
@@ -29,8 +29,11 @@ def fill_defaults(spec: Json) -> None:
     """Set all defaults that do not depend on the pod's labels."""
     host_network = spec.get("hostNetwork") is True
     _zeros_for_nulls(spec)
+    if spec.get("schedulerName") == "":
+        spec["schedulerName"] = DEFAULT_SCHEDULER
     for container in _containers(spec):
         _requests_from_limits(container)
+        _protocols(container)
         if host_network:
             _host_ports(container)
     _pod_requests_from_limits(spec)
@@ -56,6 +59,13 @@ def _requests_from_limits(container: Json) -> None:
     resources["requests"] = requests | {
         name: limit for name, limit in resources["limits"].items() if name not in requests
     }
+
+
+def _protocols(container: Json) -> None:
+    """Replace empty protocols, which mean TCP, as an absent one does."""
+    for port in _objects(container.get("ports")):
+        if port.get("protocol") == "":
+            port["protocol"] = "TCP"
 
 
 def _host_ports(container: Json) -> None:

@@ -63,6 +63,8 @@ class NodeAffinity(Strict, frozen=True, kw_only=True):
     ] = None
 
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The profile of pods that name no scheduler; an empty name counts as none, as in Kubernetes."""
 ToleranceSeconds = Annotated[int, msgspec.Meta(ge=0, le=86400)]
 
 
@@ -312,7 +314,7 @@ class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
     """Rules about the data that nodes have. Kubernetes has no such field."""
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     """While there are any, the pod is not tried."""
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str = DEFAULT_SCHEDULER
     """The scheduling profile that places the pod."""
     priority: Int32 | None = None
     """Pods with a higher priority are tried first."""
@@ -389,6 +391,10 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`status.startTime`, RFC 3339 in UTC, or "" until reported."""
     nominated_node_name: str | None = None
     """The node on which preemption makes room for the pod."""
+    unready: bool = False
+    """Whether the pod has the condition Ready with a status other than True."""
+    starting: bool = False
+    """Whether the pod is unready in the phase Pending, so that disruption budgets ignore it."""
     preempted: bool = False
     """Whether the pod has the condition DisruptionTarget with the reason PreemptionByScheduler."""
     claims: tuple[str, ...] = ()

@@ -59,6 +59,8 @@ from service.model.pods.status import (
     is_ended_with_its_node,
     is_finished,
     is_preempted,
+    is_starting,
+    is_unready,
     nominated_node,
     preserve_server_fields,
     resize_of,
@@ -166,7 +168,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def without_node(self) -> "PodManifest":
         """Return a copy of the pod as if it were pending: without a node or a status."""
-        pod = replace(self.pod, node_name=None, nominated_node_name=None)
+        pod = replace(
+            self.pod, node_name=None, nominated_node_name=None, unready=False, starting=False
+        )
         return replace(self, pod=pod, status=None)
 
     def to_place(self) -> "PodManifest":
@@ -236,12 +240,13 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             templates.updated(self.template, stored.template, self.pod.labels), templates
         )
 
-    def updating(self, stored: "PodManifest") -> "PodManifest":
+    def updating(self, stored: "PodManifest", *, patched: bool = False) -> "PodManifest":
         """Return this update with the parts of the stored pod that updates cannot remove.
 
         These are its node, `deletionTimestamp`, creation time, and the conditions that Moorage
-        wrote; and, unless the update states them, its uid, its nominated node, and its end through
-        the deletion of its node.
+        wrote; and, unless the update states them, its uid, its nominated node, the claims created
+        for it, and its end through the deletion of its node. What was `patched` states its
+        nominated node and claims by leaving them out, too: the patch removed them.
         """
         pod, old = self.pod, stored.pod
         updated = self.with_identity(pod.uid or old.uid, old.created or pod.created)
@@ -250,9 +255,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if old.terminating and not pod.terminating:
             marked = fields_of(stored.metadata)["deletionTimestamp"]
             updated = updated.with_deletion(cast("str", marked))
-        kept = _kept_status(updated.status, stored.status)
+        kept = _kept_status(updated.status, stored.status, patched=patched)
         updated = updated if kept is None else updated.with_read_status(kept)
-        if old.nominated_node_name and updated.pod.node_name is None:
+        if old.nominated_node_name and updated.pod.node_name is None and not patched:
             updated = updated.keeping_nomination(old.nominated_node_name)
         if stored.has_ended_with_its_node and not updated.phase:
             updated = updated.with_status(updated.status_fields() | {"phase": "Failed"})
@@ -344,6 +349,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             resize=status.resize,
             started=status.started,
             nominated_node_name=status.nominated_node_name,
+            unready=status.unready,
+            starting=status.starting,
             preempted=status.preempted,
             device_claims=status.device_claims,
         )
@@ -362,6 +369,8 @@ class ReadStatus(msgspec.Struct, frozen=True):
     resize: PodResize | None
     started: str
     nominated_node_name: str | None
+    unready: bool
+    starting: bool
     preempted: bool
     device_claims: tuple[tuple[str, str | None], ...]
 
@@ -373,6 +382,8 @@ def _read_status(status: Json) -> ReadStatus:
         resize=resize_of(status),
         started=started_at(status),
         nominated_node_name=nominated_node(status),
+        unready=is_unready(status),
+        starting=is_starting(status),
         preempted=is_preempted(status),
         device_claims=device_claims_of(status),
     )
@@ -386,11 +397,11 @@ def _fields_of_status(status: bytes | None) -> Json:
 # cached.
 
 
-def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
+def _kept_status(status: bytes | None, old: bytes | None, *, patched: bool) -> ReadStatus | None:
     """Return a client's status with Moorage's own fields of the old one, or None if unchanged."""
     if old is None:
         return None
-    return (_known_kept if _are_small(status, old) else _keep)(status, old)
+    return (_known_kept if _are_small(status, old) else _keep)(status, old, patched)
 
 
 def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
@@ -401,9 +412,9 @@ def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
     return _read_status(entries_of(patched))
 
 
-def _keep(status: bytes | None, old: bytes | None) -> ReadStatus | None:
+def _keep(status: bytes | None, old: bytes | None, patched: bool) -> ReadStatus | None:  # noqa: FBT001
     fields = _fields_of_status(status)
-    kept = preserve_server_fields(fields, _fields_of_status(old))
+    kept = preserve_server_fields(fields, _fields_of_status(old), patched=patched)
     return None if kept is fields else _read_status(kept)
 
 
@@ -624,6 +635,8 @@ def _manifest(
         controller=metadata.controller,
         started=started_at(reported) if reported else "",
         nominated_node_name=nominated_node(reported) if reported else None,
+        unready=is_unready(reported) if reported else False,
+        starting=is_starting(reported) if reported else False,
         preempted=is_preempted(reported) if reported else False,
         claims=template.claims,
         device_claims=device_claims_of(reported) if reported else (),

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from service.model.core import names
 from service.model.core.kind_rules import kind_rules
 from service.model.core.primitives import Value
-from service.model.core.resources import CONTAINER_RESOURCES, OVERHEAD, POD_RESOURCES
+from service.model.core.resources import (
+    CONTAINER_QUANTITIES,
+    CONTAINER_RESOURCES,
+    PAGES_NEED_COMPUTE,
+    POD_RESOURCES,
+    lacks_compute,
+    overhead,
+)
 from service.model.core.selector_rules import LABELS
 from service.model.core.type_rules import declared
 from service.model.core.validators import (
@@ -23,6 +30,7 @@ from service.model.core.validators import (
     entries_of,
     items_of,
     list_of,
+    one_of,
     record,
     text,
 )
@@ -96,6 +104,7 @@ _PORTS = list_of(
         ContainerPort,
         {
             "hostIP": text(names.ip_address),
+            "protocol": one_of("TCP", "UDP", "SCTP", ""),
             "name": text(names.port_name, empty_ok=True),
         },
     )
@@ -153,6 +162,29 @@ def _host_network_ports(spec: Record, path: str, problems: Problems) -> None:
                     problems.add(
                         where, "must match containerPort with hostNetwork", sent["hostPort"]
                     )
+
+
+def _amounts(resources: Record) -> tuple[Record, Record]:
+    return entries_of(resources.get("requests")), entries_of(resources.get("limits"))
+
+
+def _pages_with_compute(spec: Record, path: str, problems: Problems) -> None:
+    """Check that pod-level huge pages come with cpu or memory.
+
+    Kubernetes validates after it has added what the containers request to the pod-level requests.
+    """
+    resources = entries_of(spec.get("resources"))
+    containers = (
+        entries_of(entries_of(container).get("resources"))
+        for field in ("initContainers", "containers")
+        for container in items_of(spec.get(field))
+    )
+    if not lacks_compute(*_amounts(resources)):
+        return
+    if lacks_compute(
+        *(amounts for level in (resources, *containers) for amounts in _amounts(level))
+    ):
+        problems.add(at(path, "resources"), PAGES_NEED_COMPUTE)
 
 
 def _not_empty(text: str) -> str | None:
@@ -241,7 +273,7 @@ SPEC = declared(
     {
         "containers": list_of(CONTAINER, at_least="must have at least one container"),
         "initContainers": list_of(CONTAINER),
-        "overhead": OVERHEAD,
+        "overhead": overhead,
         "resources": POD_RESOURCES,
         "nodeName": text(names.dns_subdomain, empty_ok=True),
         "nodeSelector": LABELS,
@@ -274,6 +306,7 @@ SPEC = declared(
         _gates_differ,
         _gated_is_unplaced,
         _host_network_ports,
+        _pages_with_compute,
         _one_group,
         _device_claims_differ,
         check_pod_limits,
@@ -281,11 +314,11 @@ SPEC = declared(
 )
 
 _RESIZED = record(
-    {"requests": OVERHEAD, "limits": OVERHEAD, "claims": anything},
+    {"requests": CONTAINER_QUANTITIES, "limits": CONTAINER_QUANTITIES, "claims": anything},
     closed=False,
 )
 _CONTAINER_STATUSES = list_of(
-    declared(ContainerStatus, {"resources": _RESIZED, "allocatedResources": OVERHEAD})
+    declared(ContainerStatus, {"resources": _RESIZED, "allocatedResources": CONTAINER_QUANTITIES})
 )
 _CLAIM_STATUS = declared(
     PodResourceClaimStatus,

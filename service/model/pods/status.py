@@ -12,6 +12,9 @@ from service.model.pods.pod import PodResize
 FINISHED = frozenset({"Succeeded", "Failed"})
 CLAIM_STATUSES = "resourceClaimStatuses"
 """The field of a pod's status that lists the claims created for it."""
+PENDING = "Pending"
+READY = "Ready"
+"""The condition that reports whether a pod serves; Kubernetes' disruption budgets count it."""
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
 DELETED_NODE_REASON = "DeletionByPodGC"
@@ -26,6 +29,19 @@ OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 def is_finished(status: Json) -> bool:
     """Return whether a pod has finished and no longer holds resources."""
     return status.get("phase") in FINISHED
+
+
+def is_unready(status: Json) -> bool:
+    """Return whether the pod reports that it is not ready; a pod that reports nothing is not unready."""
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        if condition.get("type") == READY:
+            return condition.get("status") != "True"
+    return False
+
+
+def is_starting(status: Json) -> bool:
+    """Return whether the pod reports that it is not ready and not all its containers have started."""
+    return status.get("phase") == PENDING and is_unready(status)
 
 
 def started_at(status: Json) -> str:
@@ -106,11 +122,16 @@ def _pending_reason(status: Json) -> object:
     return None
 
 
-def preserve_server_fields(status: Json, old_status: Json) -> Json:
-    """Return a client's status with the fields that Moorage wrote to the stored status."""
+def preserve_server_fields(status: Json, old_status: Json, *, patched: bool = False) -> Json:
+    """Return a client's status with the fields that Moorage wrote to the stored status.
+
+    A status that was `patched` lacks claims only if the patch removed them.
+    """
     kept = _keeping_conditions(status, old_status)
     made = old_status.get(CLAIM_STATUSES)
-    return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept
+    if not made or patched or CLAIM_STATUSES in kept:
+        return kept
+    return kept | {CLAIM_STATUSES: made}
 
 
 def _keeping_conditions(status: Json, old_status: Json) -> Json:

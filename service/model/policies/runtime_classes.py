@@ -11,7 +11,7 @@ from service.model.core import names
 from service.model.core.kind import KindSpec
 from service.model.core.primitives import Partial, Quantities
 from service.model.core.quantity import parse_quantity
-from service.model.core.resources import OVERHEAD
+from service.model.core.resources import overhead
 from service.model.core.selector_rules import LABELS
 from service.model.core.type_rules import declared
 from service.model.core.validators import entries_of, items_of, list_of, text, without_nulls
@@ -58,7 +58,7 @@ RUNTIME_CLASS = KindSpec(
     body=RuntimeClassBody,
     fields={
         "handler": text(names.dns_label),
-        "overhead": declared(Overhead, {"podFixed": OVERHEAD}),
+        "overhead": declared(Overhead, {"podFixed": overhead}),
         "scheduling": declared(
             RuntimeClassScheduling, {"nodeSelector": LABELS, "tolerations": list_of(TOLERATION)}
         ),

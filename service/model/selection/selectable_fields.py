@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from service.model.pods.pod import Affinity
+from service.model.pods.pod import DEFAULT_SCHEDULER, Affinity
 from service.model.registry.kinds import DECLARED_KINDS
 from service.model.registry.manifests import STORED_KINDS, NodeManifest, PodManifest
 
@@ -74,7 +74,6 @@ TERMINATING = "metadata.deletionTimestamp"
 """Not selectable, but recorded in `fields_before` as "false" when a pod starts terminating."""
 PENDING = "Pending"
 """The phase of a pod that has no reported status, as in kube-apiserver."""
-DEFAULT_SCHEDULER = "default-scheduler"
 
 _decode_status = msgspec.json.Decoder(_Status | None).decode
 

@@ -1,7 +1,7 @@
 """Disruption budgets: how many of an application's pods may be unavailable at once."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -36,6 +36,9 @@ class PodDisruptionBudgetSpec(Partial, frozen=True, kw_only=True):
     """How many pods, or how much of what is wanted (`50%`), have to stay."""
     max_unavailable: int | str | None = None
     """How many pods, or how much of what is wanted, may be away."""
+    unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = None
+    """Whether a pod that is not ready may be evicted only while enough others are healthy
+    (IfHealthyBudget, the default), or always."""
 
 
 class PodDisruptionBudgetStatus(Partial, frozen=True, kw_only=True):
@@ -44,7 +47,7 @@ class PodDisruptionBudgetStatus(Partial, frozen=True, kw_only=True):
     disruptions_allowed: int = 0
     """How many of the pods may be evicted now."""
     current_healthy: int = 0
-    """How many of the pods are placed and not leaving."""
+    """How many of the pods are placed, not leaving, and do not report that they are not ready."""
     desired_healthy: int = 0
     """How many of them there have to be."""
     expected_pods: int = 0
@@ -100,6 +103,8 @@ class Need(NamedTuple):
 def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Need:
     """Return how many pods must stay, computed like Kubernetes' disruption controller.
 
+    A budget that states neither number expects no pods, so that it allows no disruption.
+
     Args:
         spec: the budget.
         matching: the number of existing pods that the budget selects.
@@ -109,7 +114,29 @@ def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Nee
         return Need(max(wanted - scaled_up(spec.max_unavailable, wanted), 0), wanted)
     if isinstance(spec.min_available, int):
         return Need(spec.min_available, matching)
-    return Need(scaled_up(spec.min_available or 0, wanted), wanted)
+    if spec.min_available is None:
+        return Need(0, 0)
+    return Need(scaled_up(spec.min_available, wanted), wanted)
+
+
+def protects_from_eviction(
+    spec: PodDisruptionBudgetSpec, pod: Pod, *, healthy: int, desired: int
+) -> bool:
+    """Return whether evicting a pod that a budget selects takes one of its allowed disruptions.
+
+    The rule is that of Kubernetes' eviction subresource (`pkg/registry/core/pod/storage`).
+
+    Args:
+        spec: the budget.
+        pod: a placed pod.
+        healthy: the number of healthy pods now.
+        desired: the number of pods that must stay healthy.
+    """
+    if not pod.unready:
+        return True
+    if pod.starting or spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return False
+    return not healthy >= desired > 0
 
 
 def _not_both(spec: Record, path: str, problems: Problems) -> None:

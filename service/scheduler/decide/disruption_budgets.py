@@ -1,6 +1,7 @@
 """The current allowances of stored disruption budgets, given the existing pods.
 
-A pod is healthy if it is placed and neither terminating nor finished. The desired number of pods is
+A pod is healthy if it is placed and neither terminating nor finished, unless it reports that it is
+not ready. The desired number of pods is
 the sum of the replicas of the replica sets, stateful sets, and replication controllers that manage
 selected pods, and one for each selected pod that none of them manages.
 """
@@ -21,6 +22,7 @@ from service.model.workloads.disruption_budget import (
     PodDisruptionBudgetBody,
     PodDisruptionBudgetStatus,
     need_of,
+    protects_from_eviction,
 )
 from service.model.workloads.owners import (
     ReplicaSetBody,
@@ -69,14 +71,14 @@ class BudgetsByNamespace:
 
         As in Kubernetes' eviction API, a budget with an empty selector applies to all pods.
         """
-        for budget in self.guarding(pod):
-            if status_of_budget(self._cluster, budget).disruptions_allowed <= 0:
+        for budget in self.selecting(pod):
+            if _exhausted_status(self._cluster, budget, pod) is not None:
                 return budget.name
         return None
 
-    def guarding(self, pod: Pod) -> Iterator[StoredBudget]:
-        """Yield the budgets whose allowance a pod's eviction reduces."""
-        return _guarding(self._by_namespace.get(pod.namespace, ()), pod)
+    def selecting(self, pod: Pod) -> Iterator[StoredBudget]:
+        """Yield the budgets that select a pod, except those that count it as evicted already."""
+        return _selecting(self._by_namespace.get(pod.namespace, ()), pod)
 
 
 def exhausted_budgets(
@@ -85,13 +87,26 @@ def exhausted_budgets(
     """Yield the name and status of each budget that does not allow the eviction of a pod."""
     within = cluster.objects.within(POD_DISRUPTION_BUDGET.kind, pod.namespace)
     budgets = [cast("StoredBudget", budget) for _, budget in sorted(within.items())]
-    for budget in _guarding(budgets, pod):
-        status = status_of_budget(cluster, budget)
-        if status.disruptions_allowed <= 0:
+    for budget in _selecting(budgets, pod):
+        status = _exhausted_status(cluster, budget, pod)
+        if status is not None:
             yield budget.name, status
 
 
-def _guarding(budgets: Iterable[StoredBudget], pod: Pod) -> Iterator[StoredBudget]:
+def _exhausted_status(
+    cluster: Cluster, budget: StoredBudget, pod: Pod
+) -> PodDisruptionBudgetStatus | None:
+    """Return the status of a budget that selects a pod and forbids its eviction, or None."""
+    status = status_of_budget(cluster, budget)
+    if status.disruptions_allowed > 0:
+        return None
+    protected = protects_from_eviction(
+        budget.body.spec, pod, healthy=status.current_healthy, desired=status.desired_healthy
+    )
+    return status if protected else None
+
+
+def _selecting(budgets: Iterable[StoredBudget], pod: Pod) -> Iterator[StoredBudget]:
     for budget in budgets:
         if not matches(budget.body.spec.selector, pod.labels):
             continue
@@ -105,20 +120,20 @@ class Allowances:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._budgets = BudgetsByNamespace(cluster)
-        self._allowed: dict[ObjectName, int] = {}
-        """The budgets' allowances when they were first read."""
+        self._first: dict[ObjectName, PodDisruptionBudgetStatus] = {}
+        """The statuses of the budgets when they were first read."""
         self._taken: Counter[ObjectName] = Counter()
 
     def renew(self) -> None:
         """Discard the allowances, to be recomputed from the existing pods on the next read."""
-        self._allowed.clear()
+        self._first.clear()
         self._taken.clear()
 
     def observe(self, pods: Iterable[Pod]) -> None:
         """Record the current allowances of the budgets that cover some pods."""
         for pod in pods:
-            for budget in self._budgets.guarding(pod):
-                self._allowed_by(budget)
+            for budget in self._budgets.selecting(pod):
+                self._status_of(budget)
 
     def give_back(self) -> None:
         """Discard the evictions counted so far."""
@@ -127,29 +142,33 @@ class Allowances:
     def blocking(self, pods: Sequence[Pod]) -> str | None:
         """Return the name of the first budget that does not allow all these evictions, or None."""
         for key, (budget, count) in self._needed(pods).items():
-            if self._allowed_by(budget) - self._taken[key] < count:
+            if self._status_of(budget).disruptions_allowed - self._taken[key] < count:
                 return budget.name
         return None
 
     def take(self, pods: Sequence[Pod]) -> None:
         """Count pods as evicted."""
-        for key, (budget, count) in self._needed(pods).items():
-            self._allowed_by(budget)
+        for key, (_, count) in self._needed(pods).items():
             self._taken[key] += count
 
     def _needed(self, pods: Iterable[Pod]) -> dict[ObjectName, tuple[StoredBudget, int]]:
         needed: dict[ObjectName, tuple[StoredBudget, int]] = {}
         for pod in pods:
-            for budget in self._budgets.guarding(pod):
-                key = budget.namespace, budget.name
+            for budget in self._budgets.selecting(pod):
+                key, status = (budget.namespace, budget.name), self._status_of(budget)
+                healthy = status.current_healthy - self._taken[key]
+                if not protects_from_eviction(
+                    budget.body.spec, pod, healthy=healthy, desired=status.desired_healthy
+                ):
+                    continue
                 needed[key] = budget, needed.get(key, (budget, 0))[1] + 1
         return needed
 
-    def _allowed_by(self, budget: StoredBudget) -> int:
+    def _status_of(self, budget: StoredBudget) -> PodDisruptionBudgetStatus:
         key = budget.namespace, budget.name
-        if key not in self._allowed:
-            self._allowed[key] = status_of_budget(self._cluster, budget).disruptions_allowed
-        return self._allowed[key]
+        if key not in self._first:
+            self._first[key] = status_of_budget(self._cluster, budget)
+        return self._first[key]
 
 
 def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBudgetStatus:
@@ -157,7 +176,9 @@ def status_of_budget(cluster: Cluster, budget: StoredBudget) -> PodDisruptionBud
     spec, disrupted = budget.body.spec, budget.body.status.disrupted_pods
     selected = cluster.selected_classes(budget.namespace, spec.selector)
     healthy = sum(
-        sum(pod_class.nodes.values()) for pod_class in selected if not pod_class.terminating
+        sum(pod_class.nodes.values()) - pod_class.unready
+        for pod_class in selected
+        if not pod_class.terminating
     )
     healthy -= sum(_is_healthy(cluster, budget, name) for name in disrupted)
     need = need_of(
@@ -192,7 +213,7 @@ def _is_healthy(cluster: Cluster, budget: StoredBudget, name: str) -> bool:
         and matches(budget.body.spec.selector, pod.labels)
         and pod.node_name is not None
         and cluster.node(pod.node_name) is not None
-        and not (pod.terminating or pod.finished)
+        and not (pod.terminating or pod.finished or pod.unready)
     )
 
 

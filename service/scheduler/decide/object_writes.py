@@ -239,7 +239,7 @@ def upsert(
     if stored is None:
         return _create(context, sent, caller)
     known = not patched and _was_admitted(sent, caller)
-    updated = _updated(context, sent, stored, was_admitted=known)
+    updated = _updated(context, sent, stored, was_admitted=known, patched=patched)
     old = stored.manifest
     if is_managed(old):
         updated = record_ownership(context, updated, old, manager)
@@ -379,14 +379,20 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
 
 
 def _updated(
-    context: DecisionContext, sent: AnyManifest, stored: Stored, *, was_admitted: bool
+    context: DecisionContext,
+    sent: AnyManifest,
+    stored: Stored,
+    *,
+    was_admitted: bool,
+    patched: bool,
 ) -> AnyManifest:
     old = stored.manifest
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
         sent = without_features_off(context, sent, old)
         updated = as_updated(context, sent, old, was_admitted=was_admitted)
-        return updated.updating(old.reopened() if _revives(context, updated, old) else old)
+        base = old.reopened() if _revives(context, updated, old) else old
+        return updated.updating(base, patched=patched)
     assert isinstance(old, ObjectManifest)
     if isinstance(sent, NodeManifest):
         assert isinstance(old, NodeManifest)

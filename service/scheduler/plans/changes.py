@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from service.engine.state.nodes.node_table import HOSTNAME
 from service.model.cluster.cluster_config import parse_config
 from service.model.core.errors import Forbidden, InvalidManifest
 from service.model.core.primitives import ObjectName
@@ -39,8 +40,6 @@ from service.scheduler.protocol.plans import (
     UncordonNodes,
 )
 from service.scheduler.replica.stored_kinds import ConfigManifest
-
-HOSTNAME = "kubernetes.io/hostname"
 
 
 class DisplacedPod(msgspec.Struct, frozen=True):
@@ -147,7 +146,9 @@ def _add_nodes(editor: ForkEditor, change: AddNodes) -> Steps[int]:
         name = f"{template.name}-{index}"
         if editor.fork.replica.get("Node", "", name) is not None:
             raise field_error("template.metadata.name", f"would name a node that is there: {name}")
-        labels = {**template.labels, HOSTNAME: name}
+        labels = dict(template.labels)
+        if HOSTNAME in labels:
+            labels[HOSTNAME] = name
         if domains is not None:
             labels[domains.key] = domains.values[index % len(domains.values)]
         yield from _put_node(

@@ -293,3 +293,145 @@ async def test_an_eviction_that_was_done_is_answered_again_under_its_key(harness
     again = await evict(harness, "web-0", **key)
     assert (again.status_code, again.json()) == (201, first.json())
     assert problem(await evict(harness, "web-0"), 429) == "EvictionBlocked"
+
+
+def reporting(name: str, ready: str | None, phase: str = "Running", **spec: Any) -> dict[str, Any]:
+    conditions = [] if ready is None else [{"type": "Ready", "status": ready}]
+    return pod(name, nodeName="n1", **spec) | {"status": {"phase": phase, "conditions": conditions}}
+
+
+async def test_a_pod_that_reports_that_it_is_not_ready_is_not_healthy(
+    over_each_store: Harness,
+) -> None:
+    harness = over_each_store
+    reports = [None, "True", "False", "Unknown"]
+    await put_pods(harness, *(reporting(f"web-{n}", ready) for n, ready in enumerate(reports)))
+    await put_budget(harness, minAvailable=1)
+    assert await status(harness) == (1, 2, 1, 4)
+    await harness.put("namespaces/shop/pods/web-2", reporting("web-2", "True"))
+    assert await status(harness) == (2, 3, 1, 4)
+    await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/web-3")
+    assert await status(harness) == (2, 3, 1, 3)
+    await harness.put("namespaces/shop/pods/web-1", reporting("web-1", "False", "Succeeded"))
+    assert await status(harness) == (1, 2, 1, 3)
+    report = {"namespace": "shop", "name": "web-2", "status": {"conditions": None}}
+    await harness.client.post(f"{CLUSTER}/pods/statuses", json={"items": [report]})
+    assert await status(harness) == (1, 2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "others", "left"),
+    [
+        ({"minAvailable": 1}, ["True"], (0, 1, 1, 2)),
+        ({"minAvailable": 2}, ["True"], None),
+        ({"minAvailable": 2, "unhealthyPodEvictionPolicy": "IfHealthyBudget"}, ["True"], None),
+        ({"minAvailable": 2, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, ["True"], (0, 1, 2, 2)),
+        ({"maxUnavailable": 1}, ["True", "True"], (0, 2, 2, 3)),
+        ({"maxUnavailable": 1}, ["True", "False"], None),
+        ({"maxUnavailable": "100%"}, ["False"], None),
+        ({"maxUnavailable": "100%"}, ["True"], (1, 1, 0, 2)),
+        ({"minAvailable": 1}, [None, None], (1, 2, 1, 3)),
+    ],
+)
+async def test_an_unready_pod_is_evicted_as_in_kubernetes(
+    harness: Harness, spec: dict[str, Any], others: list[str | None], left: Any
+) -> None:
+    others_reporting = [reporting(f"web-{n}", ready) for n, ready in enumerate(others, 1)]
+    await put_pods(harness, reporting("web-0", "False"), *others_reporting)
+    await put_budget(harness, **spec)
+    answer = await harness.client.post(f"{CLUSTER}/namespaces/shop/pods/web-0/eviction")
+    if left is None:
+        assert problem(answer, 429) == "EvictionBlocked"
+    else:
+        assert answer.status_code == 201, answer.text
+        assert await status(harness) == left
+
+
+@pytest.mark.parametrize(("ready", "code"), [("False", 201), ("True", 429), (None, 429)])
+async def test_only_a_pod_that_reports_that_it_has_not_started_ignores_budgets(
+    harness: Harness, ready: str | None, code: int
+) -> None:
+    await put_pods(harness, reporting("web-0", ready, "Pending"))
+    await put_budget(harness, minAvailable=1)
+    answer = await harness.client.post(f"{CLUSTER}/namespaces/shop/pods/web-0/eviction")
+    assert answer.status_code == code, answer.text
+
+
+async def test_preemption_counts_an_unready_victim_as_kube_scheduler_does(harness: Harness) -> None:
+    """It reads `disruptionsAllowed` alone, which lacks the pods that are not ready."""
+    await put_pods(harness, *(reporting(f"web-{n}", "False" if n else "True") for n in range(4)))
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
+    urgent = pod("urgent", priority=9) | {"spec": {"containers": containers, "priority": 9}}
+    for policy in ("IfHealthyBudget", "AlwaysAllow"):
+        await put_budget(harness, minAvailable=0, unhealthyPodEvictionPolicy=policy)
+        [result] = (await harness.place(urgent, preemption="Propose"))["results"]
+        assert result["preemption"]["budgetViolations"] == 1
+
+
+async def test_a_drain_takes_unready_pods_first_past_the_budget(harness: Harness) -> None:
+    await put_pods(harness, reporting("web-0", "True"), reporting("web-1", "False"))
+    await harness.put_node("n2")
+    await put_budget(harness, minAvailable=1)
+    goal = {"type": "Drain", "nodes": {"names": ["n1"]}}
+
+    async def drained() -> tuple[list[str], list[tuple[str, str]]]:
+        told = (await harness.client.post(f"{CLUSTER}/plans", json={"goal": goal})).json()
+        steps = [each["name"] for each in told["steps"] if each["action"] != "Cordon"]
+        return steps, [(each["name"], each["reason"]) for each in told["unplaced"]]
+
+    assert await drained() == (["web-1", "web-0"], [])
+    await put_budget(harness, minAvailable=2)
+    assert await drained() == ([], [(f"web-{n}", "DisruptionBudget") for n in range(2)])
+    await put_budget(harness, minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert await drained() == (["web-1"], [("web-0", "DisruptionBudget")])
+
+
+async def test_an_unknown_policy_is_refused(harness: Harness) -> None:
+    spec = {"minAvailable": 1, "unhealthyPodEvictionPolicy": "Always"}
+    body = {"metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+    answer = await harness.client.put(PATH, json=body)
+    assert problem(answer, 422) == "InvalidManifest"
+    assert [each["field"] for each in answer.json()["errors"]] == [
+        "spec.unhealthyPodEvictionPolicy"
+    ]
+
+
+async def test_a_budget_that_states_no_number_allows_no_disruption(harness: Harness) -> None:
+    """As Kubernetes' controller, which then expects no pods; null is as absent."""
+    await put_pods(harness, reporting("web-0", "True"), reporting("web-1", "False"))
+    for spec in ({}, {"minAvailable": None, "maxUnavailable": None}):
+        await put_budget(harness, **spec)
+        assert await status(harness) == (0, 1, 0, 0)
+        for name in ("web-0", "web-1"):
+            refused = await evict(harness, name)
+            assert problem(refused, 429) == "EvictionBlocked"
+            message = "The disruption budget web does not allow evicting pods currently"
+            assert message in refused.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("AlwaysAllow", {"web-1"}), ("IfHealthyBudget", set[str]())]
+)
+async def test_an_eviction_for_a_rule_takes_an_unready_pod_past_its_budget(
+    harness: Harness, policy: str, expected: set[str]
+) -> None:
+    await harness.configure(placePendingPods=False)
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd"))
+    await put_budget(harness, minAvailable=2, unhealthyPodEvictionPolicy=policy)
+    for name, ready in (("web-0", "True"), ("web-1", "False")):
+        made = (
+            built_pod(name, "shop")
+            .label(app="web")
+            .require_node(requirement("disk", "In", "ssd"), execution=REQUIRED_DURING_EXECUTION)
+            .on("n1")
+        )
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
+        await harness.put(f"namespaces/shop/pods/{name}", {**made, "status": status})
+    await harness.put("nodes/n1", labelled_node("n1"))
+    held = {"web-0", "web-1"} - expected
+    assert await once(lambda: told_of(harness, held))
+    assert await leaving(harness) == expected
+
+
+async def told_of(harness: Harness, names: set[str]) -> bool:
+    return {each["involvedObject"]["name"] for each in await blocked(harness)} == names

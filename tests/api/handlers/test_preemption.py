@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
@@ -352,3 +353,69 @@ async def test_a_pod_of_the_same_request_knows_that_its_nomination_has_ended(
     assert result["preemption"] is None
     assert "terminating pod" not in result["message"]
     assert "nominatedNodeName" not in (await stored(harness, "low"))["status"]
+
+
+NOMINATED = {"nominatedNodeName": "n1"}
+MERGE = "application/merge-patch+json"
+PATCHES: list[tuple[str, Any]] = [
+    (MERGE, {"status": {"nominatedNodeName": None}}),
+    (MERGE, {"status": {"nominatedNodeName": ""}}),
+    (MERGE, {"status": None}),
+    ("application/strategic-merge-patch+json", {"status": {"nominatedNodeName": None}}),
+    ("application/json-patch+json", [{"op": "remove", "path": "/status/nominatedNodeName"}]),
+]
+
+
+async def nominate(harness: Harness) -> str:
+    """A waiting pod with a nominated node; return its path."""
+    await harness.configure(placePendingPods=False)
+    await harness.put_node("n1")
+    await harness.put("namespaces/shop/pods/urgent", urgent() | {"status": NOMINATED})
+    return f"{CLUSTER}/namespaces/shop/pods/urgent"
+
+
+@pytest.mark.parametrize(("kind", "patch"), PATCHES)
+async def test_a_patch_removes_a_nomination(harness: Harness, kind: str, patch: Any) -> None:
+    path = await nominate(harness)
+    body = msgspec.json.encode(patch)
+    answer = await harness.client.patch(path, content=body, headers={"content-type": kind})
+    assert answer.status_code == 200, answer.text
+    assert not (await stored(harness, "urgent")).get("status", {}).get("nominatedNodeName")
+    [other] = (await harness.place(pod("other"), dryRun=True))["results"]
+    assert other["outcome"] == "Placed"
+
+
+async def test_a_reported_status_removes_a_nomination_by_null(harness: Harness) -> None:
+    await nominate(harness)
+    for status, kept in ({"phase": "Pending"}, True), ({"nominatedNodeName": None}, False):
+        report = {"namespace": "shop", "name": "urgent", "status": status}
+        answer = await harness.client.post(f"{CLUSTER}/pods/statuses", json={"items": [report]})
+        assert answer.json()["results"][0]["result"] == "Changed"
+        assert ("nominatedNodeName" in (await stored(harness, "urgent"))["status"]) is kept
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ({}, True),
+        ({"status": None}, True),
+        ({"status": {}}, True),
+        ({"status": {"phase": "Pending"}}, True),
+        ({"status": {"nominatedNodeName": None}}, False),
+        ({"status": {"nominatedNodeName": ""}}, False),
+    ],
+)
+async def test_a_whole_pod_removes_a_nomination_only_by_stating_none(
+    harness: Harness, status: dict[str, Any], kept: Any
+) -> None:
+    await nominate(harness)
+    await harness.put("namespaces/shop/pods/urgent", urgent() | status)
+    nominated = (await stored(harness, "urgent"))["status"].get("nominatedNodeName")
+    assert nominated == ("n1" if kept else status["status"]["nominatedNodeName"])
+
+
+async def test_a_patch_of_something_else_keeps_a_nomination(harness: Harness) -> None:
+    path = await nominate(harness)
+    body = msgspec.json.encode({"metadata": {"labels": {"a": "b"}}})
+    await harness.client.patch(path, content=body, headers={"content-type": MERGE})
+    assert (await stored(harness, "urgent"))["status"] == NOMINATED

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 WEB = f"{CLUSTER}/namespaces/shop/pods/web"
@@ -152,6 +154,40 @@ async def test_bounds_say_who_may_go_so_that_a_pod_fits(harness: Harness) -> Non
         assert ["RemovePods"] not in ops(await fit(harness, **bounds)), bounds
     told = await fit(harness, seconds=1e-9)
     assert (told["repairs"], "time" in told["unfinished"]) == ([], True)
+
+
+HOST = "kubernetes.io/hostname"
+APART = {
+    "topologyKey": HOST,
+    "maxSkew": 1,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_an_added_node_has_a_hostname_only_if_its_template_says_so(
+    harness: Harness, named: Any
+) -> None:
+    """A repair that is followed literally helps; where no node has a hostname, none adds one."""
+    await harness.configure(placePendingPods=False)
+    cordoned = {**node("n1", **({HOST: "n1"} if named else {})), "spec": {"unschedulable": True}}
+    await harness.put("nodes/n1", cordoned)
+    await harness.put_node("n2")
+    spread = [APART]
+    await harness.put_pod("web", topologySpreadConstraints=spread)
+    told = await repairs(harness)
+    added = [c for each in told["repairs"] for c in each["changes"] if c["op"] == "AddNodes"]
+    assert [each["template"]["metadata"]["labels"] for each in added] == (
+        [{HOST: "added-0"}] if named else []
+    )
+    for change in added:
+        template = change["template"]
+        name = template["metadata"]["name"] + "-0"
+        metadata = {**template["metadata"], "name": name}
+        await harness.put(f"nodes/{name}", {**template, "metadata": metadata})
+        [result] = (await harness.place(pod("new", topologySpreadConstraints=spread)))["results"]
+        assert result["nodeName"] == name
 
 
 async def test_a_goal_without_one_pod_is_refused(harness: Harness) -> None:

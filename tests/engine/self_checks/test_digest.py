@@ -66,7 +66,12 @@ def leave_set(engine):
     web(engine).hard_spread[0].included_nodes.leave(3)
 
 
+def one_more_unready(engine):
+    class_on(engine, "web-0").unready += 1
+
+
 PLANTED = {
+    "pods that are not ready": one_more_unready,
     "matching pods of a required term": lambda e: web(e).affinity[0].counter.add(0, 1),
     "matching pods of a preferred term": lambda e: web(e).preferred[0].counter.add(0, -1),
     "matching pods of anti-affinity": lambda e: alone(e).anti_affinity[0].counter.add(1, 1),

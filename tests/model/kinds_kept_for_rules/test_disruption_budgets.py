@@ -22,7 +22,7 @@ from tests.kept_kinds import kept
         ({"max_unavailable": 9}, 0, 5),
         ({"max_unavailable": "30%"}, 3, 5),
         ({"max_unavailable": 0}, 5, 5),
-        ({}, 0, 5),
+        ({}, 0, 0),
     ],
 )
 def test_so_many_pods_have_to_stay(fields: dict[str, Any], desired: int, expected: int) -> None:

@@ -488,3 +488,12 @@ def test_another_status_says_another_start():
     changed = manifest.with_status({"startTime": "2026-05-05T10:00:00Z", "nominatedNodeName": ""})
     assert changed.pod.started == "2026-05-05T10:00:00Z"
     assert changed.pod.nominated_node_name is None
+
+
+def test_empty_names_of_scheduler_and_protocol_are_the_defaults():
+    ports = [{"containerPort": 80, "protocol": ""}, {"containerPort": 81, "protocol": "UDP"}]
+    sent = {"schedulerName": "", "containers": [{"name": "c", "ports": ports}]}
+    manifest = pod(sent)
+    assert manifest.pod.spec.scheduler_name == "default-scheduler"
+    assert [port.protocol for port in manifest.pod.spec.containers[0].ports] == ["TCP", "UDP"]
+    assert shown(manifest)["spec"]["schedulerName"] == "default-scheduler"

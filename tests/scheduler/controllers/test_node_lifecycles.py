@@ -346,6 +346,26 @@ async def test_a_silent_node_is_not_tainted_any_more_once_conditions_are_ignored
         assert (await ready_of(w, "n0"), await taints_of(w, "n0")) == ("False", set())
 
 
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ({"nodeConditions": "Ignore"}, False),
+        ({"nodeConditions": "Ignore", "placePendingPods": False}, False),
+        ({"placePendingPods": False}, True),
+    ],
+)
+async def test_taints_of_all_conditions_end_with_the_setting_unless_placing_is_only_paused(
+    settings: dict[str, Any], left: Any
+) -> None:
+    async with world() as w:
+        pressed = tainted("n2", ready="True")
+        pressed["status"]["conditions"].append({"type": "DiskPressure", "status": "True"})
+        await apply(w, tainted("n1", ready="False"), tainted("n3", ready="Unknown"), pressed)
+        await configure(w, **settings)
+        for name in ("n1", "n2", "n3"):
+            assert bool(await taints_of(w, name)) is left
+
+
 # Reports
 
 

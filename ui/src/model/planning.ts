@@ -107,10 +107,13 @@ function labelsOf(text: string): Record<string, string | null> {
   return Object.fromEntries(pairs) as Record<string, string | null>;
 }
 
+/** The label whose value the server replaces by the name of each added node. */
+const HOSTNAME = 'kubernetes.io/hostname';
+
 /** A new node like one that is there: without its identity, and what stands for it alone. */
 export function likeNode(node: Schemas['Node']): Schemas['Node'] {
   const labels = { ...node.metadata.labels };
-  delete labels['kubernetes.io/hostname'];
+  if (HOSTNAME in labels) labels[HOSTNAME] = 'new';
   const { allocatable, capacity } = node.status ?? {};
   const status = { ...(allocatable && { allocatable }), ...(capacity && { capacity }) };
   const taints = node.spec?.taints;
@@ -171,7 +174,8 @@ function addNodes(cluster: Cluster, drafts: readonly Draft[], template: Schemas[
     if (op !== 'AddNodes') continue;
     for (let at = 0; at < count; at++) {
       const name = `${template.metadata.name}-${at}`;
-      const labels = { ...template.metadata.labels, 'kubernetes.io/hostname': name };
+      const labels = { ...template.metadata.labels };
+      if (HOSTNAME in labels) labels[HOSTNAME] = name;
       cluster.putNode({ ...template, metadata: { ...template.metadata, name, labels } });
     }
   }

@@ -281,6 +281,7 @@ class PodClass:
         "relation_plugins",
         "template",
         "terminating",
+        "unready",
         "volumes",
     )
 
@@ -312,6 +313,8 @@ class PodClass:
         self.matched: dict[MatcherEntry, None] = {}
         self.nodes: dict[int, int] = {}
         """The number of placed pods of this class on each node, by slot."""
+        self.unready = 0
+        """The number of placed pods of this class that report that they are not ready."""
         self.pods = 0
         """The number of known pods of this class, placed or not."""
         self.owners: dict[OwnerReference, int] = {}

@@ -4,6 +4,7 @@ from service.engine import check
 from service.model.core.errors import BindingRefused, Conflict, EvictionBlocked
 from service.model.pods.pod import Pod
 from service.model.registry.manifests import PodManifest
+from service.model.workloads.disruption_budget import PodDisruptionBudgetStatus
 from service.scheduler.decide.admission.ignored_fields import warnings_of
 from service.scheduler.decide.admission.pod_admission import (
     admit,
@@ -101,12 +102,21 @@ def _ask_budgets(context: DecisionContext, pod: Pod) -> None:
     if pod.node_name is None or pod.finished:
         return
     causes = [
-        f"The disruption budget {name} needs {status.desired_healthy} healthy pods "
-        f"and has {status.current_healthy} currently"
+        _eviction_cause(name, status)
         for name, status in exhausted_budgets(context.replica.cluster, pod)
     ]
     if causes:
         raise EvictionBlocked(causes)
+
+
+def _eviction_cause(name: str, status: PodDisruptionBudgetStatus) -> str:
+    """Say in kube-apiserver's words why a budget forbids an eviction."""
+    if status.current_healthy > status.desired_healthy:
+        return f"The disruption budget {name} does not allow evicting pods currently"
+    return (
+        f"The disruption budget {name} needs {status.desired_healthy} healthy pods "
+        f"and has {status.current_healthy} currently"
+    )
 
 
 def _stored_pod(

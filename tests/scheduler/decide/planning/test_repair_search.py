@@ -49,7 +49,9 @@ def affinity(chance: random.Random, kind: str, most: int) -> Json:
 
 
 def node(chance: random.Random, name: str) -> Json:
-    labels = {HOST: name, "disk": chance.choice(["ssd", "hdd"])}
+    labels = {"disk": chance.choice(["ssd", "hdd"])}
+    if chance.random() < 0.9:
+        labels[HOST] = name
     if chance.random() < 0.9:
         labels[ZONE] = chance.choice("ab")
     return {
@@ -239,7 +241,8 @@ def _adding(like: Json) -> Edit:
         added |= {"apiVersion": "v1", "kind": "Node"}
         added["spec"].pop("unschedulable", None)
         added["metadata"]["name"] = "added-0"
-        added["metadata"]["labels"][HOST] = "added-0"
+        if HOST in added["metadata"]["labels"]:
+            added["metadata"]["labels"][HOST] = "added-0"
         world.nodes.append(added)
 
     return add
