@@ -4,15 +4,15 @@ A plugin that rejected a pod states, by `Plugin.events` and `Plugin.helps`, whic
 its verdict. These are the queueing hints of kube-scheduler.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
 from service.model.core.kind import DeclaredObject, alike
 from service.model.core.primitives import LabelSelector, Partial
 from service.model.nodes.node import Node
-from service.model.pods.pod import Pod
-from service.model.pods.requests import placed_requests
+from service.model.pods.pod import Pod, PodSpec
+from service.model.pods.requests import host_ports, placed_requests
 
 Pair = tuple[str, str]
 """A label's key and value."""
@@ -30,7 +30,11 @@ class Change(Enum):
     POD_CAME = "a pod counts on a node now"
     POD_LEFT = "a pod counts on its node no longer; `freed` names the resources"
     POD_RELABELLED = "a pod on a node has other labels, or began to terminate"
-    POD_RESIZED = "a pod on a node asks for other amounts"
+    POD_RESIZED = "a pod on a node asks for other amounts; `freed` names those that became less"
+    POD_PORTS_CHANGED = "a pod on a node takes other host ports"
+    POD_VOLUMES_CHANGED = "a pod on a node uses other volumes or claims"
+    POD_AFFINITY_CHANGED = "a pod on a node has other required rules about pods"
+    POD_OWNER_CHANGED = "a pod on a node has another controller"
     NAMESPACE_RELABELLED = "a namespace came, went or has other labels"
     OBJECT_CHANGED = "an object of a kept kind came, went or is another; `objects` tells it"
     ADMISSION = "a rule that pods themselves are admitted by may be another"
@@ -62,7 +66,7 @@ class ClusterEvent(NamedTuple):
     """The pod that was added or removed, or the changed pod before and after; empty for other
     events."""
     freed: frozenset[str] | None = None
-    """The resources that a removed pod used, or None for other events."""
+    """The resources that a pod that left used, or uses less of now, or None for other events."""
     relabelled: frozenset[str] | None = None
     """The label keys whose values changed on the node, or None for other events."""
     node: tuple[Node | None, Node] | None = None
@@ -96,6 +100,70 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     return events
 
 
+class PodFact(NamedTuple):
+    """Something that filters read of the pods on nodes, so that it is an event if it changes."""
+
+    change: Change
+    """The event, which a plugin that reads the fact lists in `Plugin.events`."""
+    fields: tuple[str, ...]
+    """The fields of a pod that the fact depends on."""
+    spec_fields: tuple[str, ...]
+    """The fields of `spec` that the fact depends on."""
+    read: Callable[[Pod], object]
+
+
+def _required_rules(spec: PodSpec) -> object:
+    """Return a pod's required rules about other pods."""
+    if spec.affinity is None:
+        return None
+    sides = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+    return [
+        rules
+        and (
+            rules.required_during_scheduling_ignored_during_execution or (),
+            rules.required_during_scheduling_required_during_execution or (),
+        )
+        for rules in sides
+    ]
+
+
+POD_FACTS = (
+    PodFact(
+        Change.POD_RELABELLED,
+        ("labels", "terminating"),
+        (),
+        lambda pod: (pod.labels, pod.terminating),
+    ),
+    PodFact(
+        Change.POD_RESIZED,
+        ("spec", "resize"),
+        ("containers", "init_containers", "overhead", "resources"),
+        lambda pod: placed_requests(pod.spec, pod.resize).amounts,
+    ),
+    PodFact(
+        Change.POD_PORTS_CHANGED,
+        ("spec",),
+        ("containers", "init_containers"),
+        lambda pod: host_ports(pod.spec),
+    ),
+    PodFact(
+        Change.POD_VOLUMES_CHANGED,
+        ("spec", "claims"),
+        ("volumes",),
+        lambda pod: (pod.spec.volumes, pod.claims),
+    ),
+    PodFact(
+        Change.POD_AFFINITY_CHANGED,
+        ("spec",),
+        ("affinity",),
+        lambda pod: _required_rules(pod.spec),
+    ),
+    PodFact(Change.POD_OWNER_CHANGED, ("controller",), (), lambda pod: pod.controller),
+)
+"""All that filters read of the pods on nodes. A field that is in none of these facts is read by no
+filter; the tests compare the facts with the fields of pods."""
+
+
 def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
     """Return the events of a pod's change; None stands for a pod that counts on no node."""
     if before is None or after is None:
@@ -103,12 +171,27 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
         return [_removal_event(before)] if before else arrived
     if before.node_name != after.node_name:
         return [_removal_event(before), ClusterEvent(Change.POD_CAME, (after,))]
-    events = []
-    if before.labels != after.labels or before.terminating != after.terminating:
-        events.append(ClusterEvent(Change.POD_RELABELLED, (before, after)))
-    if before.resize != after.resize or before.spec != after.spec:
-        events.append(ClusterEvent(Change.POD_RESIZED))
-    return events
+    return [
+        ClusterEvent(fact.change, (before, after), _shrunk(before, after, fact.change))
+        for fact in _changed_facts(before, after)
+    ]
+
+
+def _changed_facts(before: Pod, after: Pod) -> Iterator[PodFact]:
+    """Yield the facts that differ. Pods of a template share their spec, which saves comparing it."""
+    for fact in POD_FACTS:
+        other = any(getattr(before, name) is not getattr(after, name) for name in fact.fields)
+        if other and fact.read(before) != fact.read(after):
+            yield fact
+
+
+def _shrunk(before: Pod, after: Pod, change: Change) -> frozenset[str] | None:
+    """Return the resources of which a resized pod requests less, or None for other changes."""
+    if change is not Change.POD_RESIZED:
+        return None
+    left = placed_requests(after.spec, after.resize).amounts
+    amounts = placed_requests(before.spec, before.resize).amounts
+    return frozenset(name for name, amount in amounts.items() if left.get(name, 0) < amount)
 
 
 def object_events(

@@ -75,7 +75,12 @@ class PendingPodController(Controller):
 
     def on_loaded(self, replica: Replica) -> None:
         """Start from a newly loaded replica, which has no tentative changes yet."""
-        self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
+        self.queue.reset(
+            replica.pending_pods(),
+            replica.config,
+            replica.groups.all_waiting(),
+            replica.reservations,
+        )
         self.wants_new_pods = len(self.queue) > 0
         self._advance()
 

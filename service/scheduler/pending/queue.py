@@ -19,6 +19,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
+from types import MappingProxyType
 
 from service.engine.framework.events import ClusterEvent
 from service.model.cluster.cluster_config import ClusterConfig
@@ -31,13 +32,14 @@ from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import EquivalenceClass, Order, State
 from service.scheduler.pending.hint_index import QueueingHintIndex
+from service.scheduler.pending.occupancy import Occupancies
 from service.scheduler.pending.queueing_hints import EVERYTHING, MEMBERS, events_of, identity_of
 from service.scheduler.pending.starvation import Starvation
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_kinds import WaitingGroup
+from service.scheduler.replica.stored_kinds import GroupReservation, WaitingGroup
 
 _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0
@@ -65,8 +67,10 @@ class PendingQueue:
         pods: Iterable[PodManifest],
         config: ClusterConfig,
         groups: Iterable[WaitingGroup] = (),
+        reservations: Mapping[ObjectName, GroupReservation] = MappingProxyType({}),
     ) -> None:
         """Start over with these pods, ignoring those that have a node."""
+        pods = tuple(pods)
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
         self._equivalences: dict[object, EquivalenceClass] = {}
@@ -83,7 +87,11 @@ class PendingQueue:
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
         self._starvation = Starvation(self._limits.pending_failures_max)
+        self._kept_for: tuple[EquivalenceClass, Order] | None = None
+        """The starving pod, with its class, for which the last attempts kept room."""
         self._updates = ConditionUpdates(self._limits)
+        self._occupancies = Occupancies()
+        self._occupancies.load(reservations, pods)
         self._numbers = count()
         self._taken: dict[ObjectName, EquivalenceClass] = {}
         self._seen: list[tuple[int, ClusterEvent]] = []
@@ -107,6 +115,12 @@ class PendingQueue:
     def places(self) -> bool:
         """Whether Moorage places the cluster's pending pods, according to its configuration."""
         return self._config.place_pending_pods
+
+    @property
+    def starving(self) -> Order | None:
+        """The pod for which room is kept, and which other pods may not take, or None."""
+        chosen = self._starvation.chosen
+        return None if chosen is None or self._starvation.is_over else chosen[1]
 
     def counts(self) -> dict[str, int]:
         """Count the pods by state, like kube-scheduler's `scheduler_pending_pods`."""
@@ -132,22 +146,30 @@ class PendingQueue:
         """Process changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
-            if entry.kind == "Pod":
-                self._follow(entry)
-            elif entry.kind == "Cluster":
-                self._configure(entry)
-            elif entry.kind == "PodGroup":
-                self._change(GroupRef(*entry.key), entry.revision)
-            elif entry.kind == WORKLOAD.kind:
-                self._change_workload(entry)
-            elif entry.kind == WaitingGroup.kind:
-                self._regroup(entry)
+            self._observe(entry)
+            caused = self._occupancies.follow(entry, self._pods)
             if self._equivalence_of:
-                events.update((identity_of(e), (entry.revision, e)) for e in events_of(entry))
+                caused += events_of(entry)
+                events.update((identity_of(event), (entry.revision, event)) for event in caused)
         for revision, event in events.values():
             if self._taken:
                 self._see(revision, event)
             self._wake_by(event)
+        if self._starvation.is_over:
+            self._release()
+
+    def _observe(self, entry: Entry) -> None:
+        """Process the change of an object that itself waits, or says how pods wait."""
+        if entry.kind == "Pod":
+            self._follow(entry)
+        elif entry.kind == "Cluster":
+            self._configure(entry)
+        elif entry.kind == "PodGroup":
+            self._change(GroupRef(*entry.key), entry.revision)
+        elif entry.kind == WORKLOAD.kind:
+            self._change_workload(entry)
+        elif entry.kind == WaitingGroup.kind:
+            self._regroup(entry)
 
     def _see(self, revision: int, event: ClusterEvent) -> None:
         """Remember an event while pods are being tried, collapsing too many into EVERYTHING."""
@@ -360,7 +382,7 @@ class PendingQueue:
             _, _, equivalence, refused = heapq.heappop(self._timed)
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused is refused:
                 self._activate(equivalence)
-        first = self._starvation.choose(self._head)
+        first = self._choose_starving()
         if self._suspects_from is None:
             self._suspects_from = now + SUSPECTS_AFTER_SECONDS
         orders: list[Order] = []
@@ -405,6 +427,7 @@ class PendingQueue:
             if equivalence.state is State.ACTIVE:
                 self._refuse(equivalence, refused, tried, now)
         self._seen.clear()
+        self._choose_starving()
 
     def give_back(self, attempts: Attempts, now: float) -> None:
         """Put back attempts that could not be made, to be retried."""
@@ -463,6 +486,22 @@ class PendingQueue:
         if head is not None:
             heapq.heappush(self._active, (head, next(self._numbers), equivalence))
 
+    # Starvation
+
+    def _choose_starving(self) -> Order | None:
+        """Choose the pod for which room is kept; wake those held back if it is another one."""
+        first = self._starvation.choose(self._head)
+        if self._starvation.chosen != self._kept_for:
+            self._kept_for = self._starvation.chosen
+            self._release()
+        return first
+
+    def _release(self) -> None:
+        """Wake the pods that were refused because of a starving pod that needs no room now."""
+        for equivalence in self._index.held_back():
+            if equivalence.state is State.UNSCHEDULABLE:
+                self._wake(equivalence)
+
     # Refusals
 
     def _refuse(
@@ -482,7 +521,10 @@ class PendingQueue:
         if equivalence.group is not None:
             self._refuse_group(equivalence, refused, tried, now)
             return
-        self._index.put(equivalence, refused)
+        if refused.is_held_back:
+            self._index.put_held_back(equivalence)
+        else:
+            self._index.put(equivalence, refused)
         self._starvation.note(equivalence)
         self._updates.note(equivalence, refused, tried, now)
         self._wake_by_seen(equivalence, refused)
@@ -499,6 +541,8 @@ class PendingQueue:
             equivalence.failures = 0  # Members are missing, so no nodes were searched.
         else:
             self._index.put_group(equivalence)
+            if refused.is_held_back:
+                self._index.put_held_back(equivalence)
         self._updates.note(equivalence, refused, tried, now)
         if equivalence.changed > refused.revision:
             self._change_equivalence(equivalence, equivalence.changed)
