@@ -94,6 +94,10 @@ class Occupancies:
             if (pod.namespace, pod.name) in reservations:
                 self._pods[pod.namespace, pod.name] = pod
 
+    def is_reserved(self, key: ObjectName) -> bool:
+        """Return whether a node is reserved for a pod of this name, as part of a split group."""
+        return key in self._reservations
+
     def follow(self, entry: Entry, waiting: Mapping[ObjectName, PodManifest]) -> list[ClusterEvent]:
         """Return the events of a change of a pod or of kept room; `waiting` are the queue's pods.
 

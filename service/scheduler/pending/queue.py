@@ -146,8 +146,8 @@ class PendingQueue:
         """Process changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
-            self._observe(entry)
             caused = self._occupancies.follow(entry, self._pods)
+            self._observe(entry)
             if self._equivalence_of:
                 caused += events_of(entry)
                 events.update((identity_of(event), (entry.revision, event)) for event in caused)
@@ -170,6 +170,8 @@ class PendingQueue:
             self._change_workload(entry)
         elif entry.kind == WaitingGroup.kind:
             self._regroup(entry)
+        elif entry.kind == GroupReservation.kind and entry.key in self._pods:
+            self._put(self._pods[entry.key])
 
     def _see(self, revision: int, event: ClusterEvent) -> None:
         """Remember an event while pods are being tried, collapsing too many into EVERYTHING."""
@@ -293,6 +295,7 @@ class PendingQueue:
         pod = manifest.pod
         if not pod.wants_node:
             return
+        key = (pod.namespace, pod.name)
         held = bool(pod.spec.scheduling_gates) or pod.spec.scheduler_name not in self._schedulers
         group = None if held else self._group_of(manifest)
         identity: object = group or (
@@ -305,10 +308,9 @@ class PendingQueue:
             pod.controller,
             pod.name if any(volume.ephemeral is not None for volume in pod.spec.volumes) else None,
             pod.device_claims,
-            # Room nominated for one pod is not available to equal pods.
-            pod.nominated_node_name and pod.name,
+            # Room kept for one pod is not available to equal pods.
+            (pod.nominated_node_name or self._occupancies.is_reserved(key)) and pod.name,
         )
-        key = (pod.namespace, pod.name)
         order = (self._rank(manifest), pod.created, *key)
         known = self._equivalence_of.get(key)
         if known and known.identity == identity and known.members[key] == order:

@@ -40,15 +40,16 @@ def forgotten(shop: Shop) -> list[str]:
     for equivalence in shop.queue.equivalences():
         if equivalence.state is not State.UNSCHEDULABLE:
             continue
-        head = min(equivalence.members.values())
-        attempts = Attempts(
-            tries=(head[2:],),
-            starving=starving[2:] if starving else None,
-            behind=int(starving is not None and head <= starving),
-        )
-        if shop.dry_run(attempts).placed:
-            reasons = equivalence.refused.reasons if equivalence.refused else {}
-            answer.append(f"{head[2]} waits because of {reasons}")
+        orders = equivalence.members.values()
+        for order in {min(orders), max(orders)}:
+            attempts = Attempts(
+                tries=(order[2:],),
+                starving=starving[2:] if starving else None,
+                behind=int(starving is not None and order <= starving),
+            )
+            if shop.dry_run(attempts).placed:
+                reasons = equivalence.refused.reasons if equivalence.refused else {}
+                answer.append(f"{order[3]} waits because of {reasons}")
     return answer
 
 
@@ -361,6 +362,17 @@ def test_a_pod_is_woken_when_the_node_reserved_for_a_split_group_is_given_up(*, 
     shop.put(pod("w").request(cpu="1").priority(9))
     kind = "Pod" if pod_goes else GroupReservation.kind
     assert is_placed_after(shop, lambda: delete(shop, kind, "default", "s"))
+
+
+def test_a_pod_does_not_wait_with_an_equal_pod_for_which_a_node_is_reserved():
+    reserved = pod("s")
+    reserved["metadata"]["uid"] = "u-s"
+    shop = Shop()
+    shop.put(reserved, pod("w"))
+    reserve(shop, "default", "s", "n")
+    shop.put(node("n"))
+    shop.work()
+    assert shop.waiting() == {("default", "s")}
 
 
 def test_a_pod_is_woken_when_the_room_of_a_moved_pod_is_kept_on_another_node():
