@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 from types import MappingProxyType
+from typing import NamedTuple
 
 from service.engine.framework.events import ClusterEvent
 from service.model.cluster.cluster_config import ClusterConfig
@@ -39,13 +40,21 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_kinds import GroupReservation, WaitingGroup
+from service.scheduler.replica.stored_kinds import GroupReservation, StoredManifest, WaitingGroup
 
 _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0
 """Pods that may have killed a worker are tried this long after a process's first attempts."""
 _LAST = 2**32
 """Replaces the priority in the sort key of a pod that is tried last, and alone."""
+
+
+class MissedWakeup(NamedTuple):
+    """A pod that was placed though no event had woken it."""
+
+    key: ObjectName
+    plugins: tuple[str, ...]
+    """The plugins that had refused the pod, one of which missed an event."""
 
 
 def _nobody(_pod: PodManifest) -> bool:
@@ -94,6 +103,7 @@ class PendingQueue:
         self._occupancies.load(reservations, pods)
         self._numbers = count()
         self._taken: dict[ObjectName, EquivalenceClass] = {}
+        self._missed: list[MissedWakeup] = []
         self._seen: list[tuple[int, ClusterEvent]] = []
         """The events seen while pods were being tried, with their revisions."""
         for pod in pods:
@@ -247,15 +257,26 @@ class PendingQueue:
                 self._put(self._pods[key])
         self._change(GroupRef("", entry.key[1]), entry.revision)
 
-    def _follow_pod(self, entry: Entry, after: object) -> None:
+    def _follow_pod(self, entry: Entry, after: StoredManifest | None) -> None:
         if isinstance(after, PodManifest) and after.pod.wants_node:
             self._put(after)
             return
         equivalence = self._equivalence_of.get(entry.key)
         if equivalence is not None and after is not None:
+            self._note_missed(equivalence, entry.key, after)
             # A pod like these was placed, so the others may fit, too.
             equivalence.failures, equivalence.refused = 0, None
         self._remove(entry.key)
+
+    def _note_missed(
+        self, equivalence: EquivalenceClass, key: ObjectName, after: StoredManifest
+    ) -> None:
+        """Note a pod that is being tried only because of a sweep, and was placed."""
+        is_placed = isinstance(after, PodManifest) and after.pod.node_name is not None
+        if equivalence.swept and is_placed and equivalence in self._taken.values():
+            reasons = equivalence.refused.reasons if equivalence.refused else {}
+            self._missed.append(MissedWakeup(key, tuple(reasons)))
+        equivalence.swept = False
 
     def _configure(self, entry: Entry) -> None:
         """Sort all pods again, since priorities and known schedulers may have changed."""
@@ -285,11 +306,23 @@ class PendingQueue:
             self._sort_in(equivalence)
 
     def sweep(self, now: float) -> None:
-        """Wake pods whose last attempt was very long ago, even if no event seems to help them."""
+        """Wake pods whose last attempt was very long ago, even if no event seems to help them.
+
+        If one of them is placed, an event was missed, which `take_missed` returns.
+        """
         long_ago = now - self._limits.pending_retry_seconds
         for equivalence in self._equivalences.values():
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused_at <= long_ago:
+                # Otherwise, it may be time itself that lets the pod fit, such as an extender's.
+                equivalence.swept = (
+                    equivalence.refused is not None and equivalence.refused.again_after is None
+                )
                 self._wake(equivalence)
+
+    def take_missed(self) -> list[MissedWakeup]:
+        """Return, once, the pods that were placed though no event had woken them."""
+        missed, self._missed = self._missed, []
+        return missed
 
     def _put(self, manifest: PodManifest) -> None:
         pod = manifest.pod
@@ -513,7 +546,7 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        equivalence.state = State.UNSCHEDULABLE
+        equivalence.state, equivalence.swept = State.UNSCHEDULABLE, False
         equivalence.refused, equivalence.refused_at = refused, now
         equivalence.failures += 1
         self._backoff.begin(equivalence, now)

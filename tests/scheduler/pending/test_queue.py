@@ -361,6 +361,41 @@ def test_what_was_not_tried_for_very_long_is_tried_again():
     assert states(shop) == {"active": 1}
 
 
+def unseen(shop: Shop, manifest: Any) -> None:
+    """Store an object without a word to the queue, as if no hint told what it helps."""
+    shop.replica.on_committed = None
+    shop.put(manifest)
+    shop.replica.on_committed = shop.queue.observe
+
+
+def test_what_only_the_sweep_lets_be_placed_is_reported_once():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"), pod("b"), small("c").node_selector(disk="ssd"))
+    shop.work()
+    unseen(shop, node("n"))
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    shop.work()
+    assert shop.waiting() == {("default", "c")}
+    assert shop.queue.take_missed() == [(("default", "a"), ("NodeUnschedulable",))]
+    assert shop.queue.take_missed() == []
+
+
+def test_what_a_change_wakes_after_a_vain_sweep_is_not_reported():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"))
+    shop.work()
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    shop.now += 20.0
+    shop.work()
+    shop.put(node("n"))
+    shop.now += 20.0
+    shop.work()
+    assert shop.waiting() == set()
+    assert shop.queue.take_missed() == []
+
+
 def test_equal_pods_are_tried_once():
     shop = Shop()
     shop.put(node("n"), *(pod(f"p{i}").request(cpu="99") for i in range(20)))
