@@ -153,7 +153,7 @@ class Clusters:
         """
         for cluster in await self._clusters(number=cluster_id):
             return cluster.counts
-        raise gone(cluster_id)
+        raise gone()
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, ClusterCounts]:
         """Count the pods in the given namespaces of each cluster; nodes are not counted."""

@@ -77,7 +77,7 @@ class Events:
             async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_LIST, cluster_id, namespace, *key, limit)
         if not rows:
-            raise gone(cluster_id)
+            raise gone()
         return EventPage(head_of(rows[0]), [_row(row) for row in rows if row["name"] is not None])
 
     async def sweep(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:

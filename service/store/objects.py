@@ -70,14 +70,14 @@ class Objects:
                 rows = await connection.fetch(
                     _OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX, within
                 )
-        return ObjectPage(*_split(cluster_id, rows))
+        return ObjectPage(*_split(rows))
 
     async def get(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """Return one object, and the head at the same instant."""
         with unavailable_on_failure():
             async with self._reader.acquire() as connection:
                 rows = await connection.fetch(_OBJECT, cluster_id, kind, namespace, name)
-        present, objects = _split(cluster_id, rows)
+        present, objects = _split(rows)
         return ObjectRead(present, objects[0] if objects else None)
 
     async def list(
@@ -114,13 +114,13 @@ class Objects:
                     limit=limit,
                     bytes_max=PAGE_BYTES_MAX,
                 )
-        return ObjectPage(*_split(cluster_id, rows))
+        return ObjectPage(*_split(rows))
 
 
-def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
+def _split(rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
     """Return the head, which every row repeats, and the objects, if the rows have any."""
     if not rows:
-        raise gone(cluster_id)
+        raise gone()
     return head_of(rows[0]), [_object(row) for row in rows if row["kind"] is not None]
 
 

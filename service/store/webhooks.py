@@ -96,7 +96,7 @@ class Webhooks:
             await connection.execute(_LOCK, cluster_id)
             around = await connection.fetchrow(_AROUND, cluster_id, name)
             if around is None:
-                raise gone(cluster_id)
+                raise gone()
             before = await connection.fetchrow(_READ, cluster_id, name)
             after = change(Settled(row=_row(before) if before else None, **dict(around)))
             if not dry_run:

@@ -116,3 +116,15 @@ async def test_a_pod_of_another_tenant_is_never_told_to_go(tenants: Harness) -> 
     assert as_plan.json()["repairs"] == seen.json()["repairs"]
     assert "vault" not in as_plan.text
     assert MAY_BE in seen.json()["message"]
+
+
+async def test_a_plan_with_other_settings_takes_the_right_to_configure(tenants: Harness) -> None:
+    """Settings keep tenants apart: a plan without them would tell about the pods of others."""
+    body = {
+        "changes": [LOST, {"op": "SetConfig", "config": {"limitedResources": []}}],
+        "goal": {"type": "Place", "pods": [pod("probe", "shop")]},
+    }
+    refused = await asked(tenants, body)
+    assert problem(refused, 403) == "Forbidden"
+    assert "changes[1].op" in refused.json()["detail"]
+    assert (await asked(tenants, body, {})).status_code == 200

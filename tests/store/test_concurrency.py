@@ -487,7 +487,7 @@ async def test_deleting_a_cluster_under_commits_ends_them_all(
         commit = asyncio.create_task(postgres.log.commit(cluster_id, commit_on(head, create("a"))))
         await waiting(operator, 2)
     assert await deleting
-    with pytest.raises(Exception, match="There is no cluster"):
+    with pytest.raises(Exception, match="The cluster has been deleted"):
         await commit
     for table in ("head", "floor", "commit", "change", "object", "idempotency", "lease", "cluster"):
         left = f"SELECT count(*) FROM {table} WHERE cluster_id = $1"

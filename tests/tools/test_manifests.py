@@ -1,12 +1,17 @@
 """Every field that Kubernetes has is answered, and the page says how."""
 
 import copy
-import tomllib
+import typing
 
+import msgspec
 import pytest
 
 from service.model.core.field_warnings import IGNORED_FIELDS, WARNINGS
-from tools.manifests import answers, versions
+from service.model.plans.plan import PLAN
+from service.model.registry.kinds import DECLARED_KINDS
+from service.model.registry.manifests import STORED_KINDS
+from service.model.volumes.data_sets import DATA_SET
+from tools.manifests import answers, gates, places, versions
 from tools.manifests.__main__ import PAGE
 from tools.manifests.page import page
 
@@ -35,7 +40,13 @@ def test_no_field_of_kubernetes_is_undecided():
 
 @pytest.mark.parametrize(
     ("type_name", "answer"),
-    [("PodSpec", "undecided"), ("VolumeSource", "undecided"), ("Toleration", "refused")],
+    [
+        ("PodSpec", "undecided"),
+        ("VolumeSource", "undecided"),
+        ("CSIDriverSpec", "undecided"),
+        ("Toleration", "refused"),
+        ("EmptyDirVolumeSource", "kept"),
+    ],
 )
 def test_a_field_that_is_new_in_a_version_shows_up(type_name, answer):
     read = with_field(type_name, "brandNew")
@@ -45,9 +56,70 @@ def test_a_field_that_is_new_in_a_version_shows_up(type_name, answer):
 
 def test_what_is_entered_as_kept_exists_and_has_no_other_answer():
     assert answers.stale(versions.stored()) == []
-    assert set(tomllib.loads(answers.KEPT.read_text())) <= {
-        each.type_name for each in answers.PLACES
-    }
+    assert set(answers.kept().names) <= {each.type_name for each in places.PLACES}
+
+
+OWN_KINDS = {PLAN.kind, DATA_SET.kind}
+"""Kinds that Kubernetes does not have."""
+
+
+def test_every_stored_kind_has_a_place():
+    kinds = {place.kind for place in places.PLACES} - {places.ANY_KIND}
+    assert kinds == {*STORED_KINDS, "PriorityClass"} - OWN_KINDS
+
+
+def test_every_type_that_a_manifest_is_decoded_to_has_a_place():
+    """Otherwise nobody would notice a field that a new version adds to it."""
+    placed = {place.decoded for place in places.PLACES if place.decoded is not None}
+    bodies = {spec.body for kind, spec in DECLARED_KINDS.items() if kind not in OWN_KINDS}
+    assert {type_.__name__ for type_ in reached(placed | bodies) - placed} == OWN_TYPES
+
+
+OWN_TYPES = {"DataAffinity", "PodConnection", "PreferredData", "RequiredData"}
+"""Types within pods that Kubernetes does not have."""
+
+
+def reached(types: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
+    """The types, and those of their fields and of the fields of these."""
+    reached_types: set[type[msgspec.Struct]] = set()
+    pending = list(types)
+    while pending:
+        type_ = pending.pop()
+        if type_ not in reached_types:
+            reached_types.add(type_)
+            pending += [
+                part for hint in typing.get_type_hints(type_).values() for part in structs(hint)
+            ]
+    return reached_types
+
+
+def structs(hint: object) -> typing.Iterator[type[msgspec.Struct]]:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from structs(part)
+
+
+def test_a_field_is_not_kept_without_a_reason_if_its_gate_is_on_in_the_last_version():
+    """Otherwise Kubernetes' scheduler may read by default what Moorage ignores."""
+    stated = gates.stored()
+    unexplained = [
+        field.path
+        for field in answers.fields(versions.stored())
+        if field.answer == "kept" and not field.reason
+        if is_new(stated["defaults"].get(gate_of(field, stated), {}))
+    ]
+    assert unexplained == []
+
+
+def gate_of(field: answers.Field, stated: gates.Gates) -> str:
+    return stated["fields"].get(field.type_name, {}).get(field.path.rpartition(".")[2], "")
+
+
+def is_new(defaults: typing.Mapping[str, str]) -> bool:
+    """Whether a gate is on in the last version, and was off in an earlier one."""
+    stages = list(defaults.values())
+    return stages[-1:] != [] and stages[-1].startswith("on") and not stages[0].startswith("on")
 
 
 def test_every_warning_about_a_field_of_kubernetes_is_about_one_that_it_has():
@@ -73,7 +145,7 @@ def test_every_code_of_a_declaration_has_a_meaning():
 def test_the_answers_that_users_ask_for_first():
     found = {(each.kind, each.path): each.answer for each in answers.fields(versions.stored())}
     assert found["Pod", "spec.affinity"] == "honoured"
-    assert found["Pod", "spec.volumes[].persistentVolumeClaim"] == "warned"
+    assert found["Pod", "spec.volumes[].persistentVolumeClaim"] == "honoured or not"
     assert found["Pod", "spec.resourceClaims"] == "honoured or not"
     assert found["Pod", "spec.dnsPolicy"] == "kept"
     assert found["PriorityClass", "globalDefault"] == "honoured"

@@ -1,34 +1,38 @@
 """The fields that objects have in each version of Kubernetes.
 
-They are read from the descriptions that Kubernetes generates of its types, in a clone of
-`kubernetes/api`. `python -m tools.manifests.versions CLONE` writes them anew; a version that has not
-been released yet is taken from its newest tag before the release.
+They are read from the descriptions that Kubernetes generates of its types, in the Go modules
+`k8s.io/api` and `k8s.io/apimachinery`, which `go mod download k8s.io/api@v0.37.2` stores under
+`$(go env GOMODCACHE)/k8s.io`. `python -m tools.manifests.sources FOLDER` reads them there.
 """
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-TAGS = {"1.35": "v0.35.4", "1.36": "v0.36.3", "1.37": "v0.37.0-beta.0"}
-"""The tag of `kubernetes/api` that each version is read from."""
+TAGS = {"1.35": "v0.35.4", "1.36": "v0.36.3", "1.37": "v0.37.2"}
+"""The version of both modules that each version of Kubernetes is read from."""
 
 FILE = Path(__file__).with_name("kubernetes_fields.json")
 
-_PACKAGES = ("core/v1", "scheduling/v1")
+_META = "apimachinery/pkg/apis/meta/v1"
+_PACKAGES = (
+    _META,
+    *(f"api/{group}/v1" for group in ("core", "apps", "node", "policy", "scheduling", "storage")),
+)
 _GROUPS = {
-    "1.35": "scheduling/v1alpha1",
-    "1.36": "scheduling/v1alpha2",
-    "1.37": "scheduling/v1alpha3",
+    "1.35": ("api/scheduling/v1alpha1",),
+    "1.36": ("api/scheduling/v1alpha2",),
+    "1.37": ("api/scheduling/v1alpha3", "api/scheduling/v1beta1"),
 }
-"""The package that has Workloads and PodGroups in each version; their types are stored with a prefix,
-since some are called like those of other packages."""
+"""The packages that have Workloads and PodGroups in each version; their types are stored with a
+prefix, since some are called like those of other packages."""
 GROUPS = "scheduling."
 """The prefix."""
-_DEVICES = "resource/v1"
+IN_WORKLOAD = "WorkloadPodGroup"
+"""The name under which the PodGroup of v1alpha1 is stored, which is a part of a Workload there."""
+_DEVICES = "api/resource/v1"
 """The package of claims to devices, whose types have a prefix as well."""
 DEVICES = "resource."
 """The prefix of these types."""
@@ -41,40 +45,54 @@ Fields = Mapping[str, Mapping[str, Sequence[str]]]
 
 @cache
 def stored() -> Fields:
-    """The fields as they were read last."""
+    """Return the fields as they were read last."""
     fields: Fields = json.loads(FILE.read_text())
     return fields
 
 
-def gathered(clone: Path, types: Sequence[str]) -> Fields:
-    """The fields of some types as a clone has them."""
+def gathered(modules: Path, types: Sequence[str]) -> Fields:
+    """Return the fields of some types as the modules under a folder have them.
+
+    Raises:
+        OSError: a module has not been downloaded.
+        ValueError: two packages have one of the types with different fields.
+    """
+    return {version: _gathered(modules, version, frozenset(types)) for version in TAGS}
+
+
+def _gathered(modules: Path, version: str, types: frozenset[str]) -> dict[str, list[str]]:
+    gathered: dict[str, list[str]] = {}
+    for package in packages(version):
+        for name, fields in _types_of(modules, version, package).items():
+            if name in types and gathered.setdefault(name, fields) != fields:
+                raise ValueError(f"{name} has different fields in two packages")
+    return dict(sorted(gathered.items()))
+
+
+def packages(version: str) -> Sequence[str]:
+    """Return the packages that the types of a version are read from."""
+    return (*_PACKAGES, *_GROUPS[version], _DEVICES)
+
+
+def folder(modules: Path, version: str, package: str) -> Path:
+    """Return the folder of a package in the modules that were downloaded."""
+    module, _, path = package.partition("/")
+    return modules / f"{module}@{TAGS[version]}" / path
+
+
+def _types_of(modules: Path, version: str, package: str) -> dict[str, list[str]]:
+    text = (folder(modules, version, package) / "types_swagger_doc_generated.go").read_text()
     return {
-        version: {name: fields for name, fields in _types(clone, version).items() if name in types}
-        for version in TAGS
+        stored_name(name, package): sorted(_FIELD.findall(body))
+        for name, body in _TYPE.findall(text)
     }
 
 
-def _types(clone: Path, version: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for package in _PACKAGES:
-        found |= _types_of(clone, TAGS[version], package)
-    groups = _types_of(clone, TAGS[version], _GROUPS[version])
-    found |= {f"{GROUPS}{name}": fields for name, fields in groups.items()}
-    devices = _types_of(clone, TAGS[version], _DEVICES)
-    found |= {f"{DEVICES}{name}": fields for name, fields in devices.items()}
-    return dict(sorted(found.items()))
-
-
-def _types_of(clone: Path, tag: str, package: str) -> dict[str, list[str]]:
-    path = f"{tag}:{package}/types_swagger_doc_generated.go"
-    text = subprocess.run(
-        ["git", "-C", str(clone), "show", path], capture_output=True, text=True, check=True
-    ).stdout
-    return {name: sorted(_FIELD.findall(body)) for name, body in _TYPE.findall(text)}
-
-
-if __name__ == "__main__":
-    from tools.manifests.answers import PLACES
-
-    read = gathered(Path(sys.argv[1]), [place.type_name for place in PLACES])
-    FILE.write_text(json.dumps(read, indent=1) + "\n")
+def stored_name(name: str, package: str) -> str:
+    """Return the name under which a type of a package is stored."""
+    if package == _DEVICES:
+        return DEVICES + name
+    if not any(package in packages for packages in _GROUPS.values()):
+        return name
+    in_workload = name == "PodGroup" and package.endswith("v1alpha1")
+    return GROUPS + (IN_WORKLOAD if in_workload else name)

@@ -203,7 +203,7 @@ class Deliveries:
         for row in await self._store.clusters.all():
             if row.cluster_id == cluster_id:
                 return row.name
-        raise NotFound(f"There is no cluster {cluster_id}.")
+        raise NotFound("The cluster has been deleted.")
 
 
 def pause_seconds(failures: int, seconds_max: float) -> float:

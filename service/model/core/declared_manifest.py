@@ -15,6 +15,7 @@ from service.model.core.manifest import (
     ENVELOPE,
     ObjectManifest,
     checked_draft,
+    decode_object,
     head_of,
 )
 from service.model.core.metadata import Json, Metadata, members_of, read_metadata
@@ -85,13 +86,21 @@ def parse_object(
         MalformedJSON: the manifest is not JSON.
         InvalidManifest: the manifest is invalid; the exception lists all errors.
     """
-    draft = checked_draft(declared.rules, raw, limits, name, namespace)
+    draft = checked_draft(declared.rules, _converted(declared, raw), limits, name, namespace)
     try:
         version = draft.fields.get("apiVersion")
         return _manifest(declared, draft.read_metadata(), draft.other_fields(), version)
     except msgspec.ValidationError as error:
         # The kind's rules may accept what its type cannot hold; report it as a client's error.
         raise InvalidManifest([FieldError("", str(error))]) from None
+
+
+def _converted(declared: KindSpec, raw: bytes | object) -> bytes | object:
+    if isinstance(raw, bytes):
+        if not any(version.encode() in raw for version in declared.conversions):
+            return raw
+        raw = decode_object(raw)
+    return declared.converted(raw) if isinstance(raw, dict) else raw
 
 
 def load_object(declared: KindSpec, body: bytes) -> DeclaredManifest:

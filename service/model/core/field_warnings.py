@@ -72,10 +72,9 @@ WARNINGS: Mapping[str, WarningKind] = {
     ),
     GROUP_FIELD: WarningKind(
         "is not read: the group is placed by its own policy and constraints, and its members are evicted one by one",
-        "A PodGroup of `scheduling.k8s.io` is placed by its policy and its topology constraint. Moorage "
-        "knows no groups of groups (`parentCompositePodGroupName`), and preemption evicts single pods, by "
-        "the priority of each: what a PodGroup says of its priority and of disruption is kept, and not "
-        "acted on.",
+        "A PodGroup of `scheduling.k8s.io` is placed by its policy and its topology constraint. "
+        "Preemption evicts single pods, by the priority of each: what a PodGroup says about its priority "
+        "and about disruption is kept, and not acted on.",
     ),
     RUNTIME_CLASS: WarningKind(
         "is not read: no runtime classes are kept here, so that the class adds no overhead, node selector or toleration",
@@ -258,23 +257,22 @@ class IgnoredField(msgspec.Struct, frozen=True):
         return self.steps[-1].partition("[")[0]
 
 
-_DISKS = (
+_VOLUMES_READ = (
+    "persistentVolumeClaim",
+    "ephemeral",
     "awsElasticBlockStore",
     "azureDisk",
-    "azureFile",
     "cinder",
     "gcePersistentDisk",
     "iscsi",
     "portworxVolume",
     "rbd",
-    "vsphereVolume",
 )
-"""Volumes that pods name without a claim, and that kube-scheduler's volume plugins read."""
+"""Volumes that kube-scheduler's volume plugins read."""
 
 _OF_PODS = {
-    "spec.volumes[].persistentVolumeClaim": VOLUMES,
-    "spec.volumes[].ephemeral": VOLUMES,
-    **{f"spec.volumes[].{disk}": VOLUMES for disk in _DISKS},
+    "spec.volumes[].azureFile": VOLUMES,
+    "spec.volumes[].vsphereVolume": VOLUMES,
     "spec.runtimeClassName": RUNTIME_CLASS,
     "status.resources": "PodResizeIgnored",
     "status.allocatedResources": "PodResizeIgnored",
@@ -290,7 +288,6 @@ _OF_DEVICES = (
 )
 
 _OF_GROUPS = (
-    "spec.parentCompositePodGroupName",
     "spec.priority",
     "spec.priorityClassName",
     "spec.preemptionPolicy",
@@ -323,20 +320,48 @@ _OF_CLAIMS = tuple(
     )
 )
 
+_OF_ALPHA_DEVICES = (
+    ("ResourceSlice", "spec.devices[].consumesCounters[].compatibilityGroups"),
+    ("ResourceSlice", "spec.devices[].nodeAllocatableResources"),
+    ("ResourceSlice", "spec.skipNodeOperations"),
+    *(
+        (kind, f"{spec}.devices.requests[].{request}.derivedAttributes")
+        for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+        for request in ("exactly", "firstAvailable[]")
+    ),
+)
+"""Fields of devices whose gates are off by default in Kubernetes v1.37."""
+_OF_RESULTS = tuple(
+    f"status.allocation.devices.results[].{name}"
+    for name in (
+        "bindingConditions",
+        "bindingFailureConditions",
+        "consumedCapacity",
+        "shareID",
+        "skipNodeOperations",
+        "tolerations",
+    )
+)
+
 _NOT_KEPT = ("description", "metadata.labels", "metadata.annotations")
 
 IGNORED_FIELDS: Sequence[IgnoredField] = (
     *(IgnoredField("Pod", path, code) for path, code in _OF_PODS.items()),
+    *(
+        IgnoredField("Pod", f"spec.volumes[].{source}", VOLUMES, setting="volumes")
+        for source in _VOLUMES_READ
+    ),
     *(IgnoredField("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
     IgnoredField("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
     IgnoredField("Node", "status.declaredFeatures", "DeclaredFeaturesIgnored"),
-    IgnoredField("Node", "spec.podPreemptionPolicy", PREEMPTION),
     *(IgnoredField("PriorityClass", path, "NotKept") for path in _NOT_KEPT),
     IgnoredField("PriorityClass", "preemptionPolicy", PREEMPTION, _preempts),
     IgnoredField("PodGroup", "spec.minResources", "MinResourcesIgnored"),
     *(IgnoredField("PodGroup", path, GROUP_FIELD) for path in _OF_GROUPS),
     *(IgnoredField("ResourceSlice", path, DEVICE_FIELD) for path in _OF_SLICES),
     *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_CLAIMS),
+    *(IgnoredField(kind, path, DEVICE_FIELD) for kind, path in _OF_ALPHA_DEVICES),
+    *(IgnoredField("ResourceClaim", path, DEVICE_FIELD) for path in _OF_RESULTS),
     IgnoredField("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
     IgnoredField("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
     IgnoredField("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),

@@ -5,7 +5,7 @@ kind has one declaration, which defines how its objects are validated, read, add
 and listed by commands.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -16,9 +16,10 @@ from service.model.core import names
 from service.model.core.access import Verb
 from service.model.core.kind_rules import KindRules, kind_rules
 from service.model.core.primitives import OwnerReference, Partial
-from service.model.core.validators import Rule, TextCheck
+from service.model.core.validators import RecordCheck, Rule, TextCheck, one_of
 
 B = TypeVar("B", bound=Partial)
+Json = Mapping[str, object]
 
 
 class DeclaredObject(msgspec.Struct, Generic[B], frozen=True, kw_only=True):
@@ -60,6 +61,13 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     api_version: str = "v1"
     other_versions: Sequence[str] = ()
     """Other API versions of the kind; an object is returned in the version that was sent."""
+    conversions: Mapping[str, Callable[[Json], Json]] = {}
+    """API versions of another format, and what converts their objects to `api_version`, in which they
+    are stored and returned."""
+    version_hints: Mapping[str, str] = {}
+    """What to write instead of API versions that are refused."""
+    checks: Sequence[RecordCheck] = ()
+    """Checks across the fields of an object."""
     namespaced: bool = True
     name_check: TextCheck = names.dns_subdomain
     """The check for valid names."""
@@ -81,14 +89,21 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def rules(self) -> KindRules:
         """The validation rules of the kind."""
-        return kind_rules(
+        rules = kind_rules(
             self.kind,
             self.name_check,
             namespaced=self.namespaced,
-            versions=(self.api_version, *self.other_versions),
+            api_version=one_of(self.api_version, *self.other_versions, hints=self.version_hints),
             fields=self.fields,
             required=self.required,
         )
+        return rules.also(self.checks)
+
+    def converted(self, fields: Json) -> Json:
+        """Return an object of an API version of another format in the kind's own, others unchanged."""
+        version = fields.get("apiVersion")
+        convert = self.conversions.get(version) if isinstance(version, str) else None
+        return fields if convert is None else convert(fields)
 
     def version_of(self, sent: object) -> str:
         """Return the API version that an object states, or the kind's own if it states none."""

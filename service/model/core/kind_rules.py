@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from service.model.core import names
 from service.model.core.primitives import ObjectMeta
@@ -11,6 +12,7 @@ from service.model.core.type_rules import declared
 from service.model.core.validators import (
     Problems,
     Record,
+    RecordCheck,
     Rule,
     TextCheck,
     anything,
@@ -73,13 +75,27 @@ class KindRules(msgspec.Struct, frozen=True):
     envelope: Rule
     spec: Rule
 
+    def also(self, checks: Sequence[RecordCheck]) -> "KindRules":
+        """Return the rules with further checks across the fields of the envelope."""
+        own = self.envelope
+
+        def envelope(value: object, path: str, problems: Problems) -> None:
+            own(value, path, problems)
+            for check in checks:
+                check(entries_of(value), path, problems)
+
+        return replace(self, envelope=envelope) if checks else self
+
+
+_V1 = one_of("v1")
+
 
 def kind_rules(
     kind: str,
     name: TextCheck,
     *,
     namespaced: bool = False,
-    versions: Sequence[str] = ("v1",),
+    api_version: Rule = _V1,
     fields: Mapping[str, Rule] = {},
     required: Sequence[str] = (),
     spec: Rule = anything,
@@ -87,7 +103,7 @@ def kind_rules(
     """Build the rules of a kind; fields without a rule may have any value."""
     envelope = record(
         {
-            "apiVersion": one_of(*versions),
+            "apiVersion": api_version,
             "kind": one_of(kind),
             "metadata": metadata_rule(name, namespaced=namespaced),
             "spec": anything,

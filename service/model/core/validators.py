@@ -95,6 +95,16 @@ def anything(value: object, path: str, problems: Problems) -> None:
     """Accept every value; used for fields that scheduling does not read."""
 
 
+def absent(message: str) -> Rule:
+    """Return a rule for a field that must not be set; empty values count as absent."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if value:
+            problems.add(path, message, value)
+
+    return rule
+
+
 def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
     """Return a rule for a string that passes all checks, or is empty if `empty_ok`."""
 
@@ -112,15 +122,18 @@ def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
     return rule
 
 
-def one_of(*choices: str) -> Rule:
-    """Return a rule for one of the given words."""
+def one_of(*choices: str, hints: Mapping[str, str] | None = None) -> Rule:
+    """Return a rule for one of the given words; `hints` says what to write instead of others."""
     allowed = frozenset(choices)
     message = "must be one of " + ", ".join(choice or '""' for choice in choices)
+    instead = hints or {}
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, str) or value not in allowed:
             near = _nearest(value, choices)
-            problems.add(path, message + (f"; did you mean {near}?" if near else ""), value)
+            guess = f"; did you mean {near}?" if near else ""
+            hint = instead.get(value) if isinstance(value, str) else None
+            problems.add(path, message + (guess if hint is None else f"; {hint}"), value)
 
     return rule
 

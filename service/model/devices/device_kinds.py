@@ -11,6 +11,7 @@ import msgspec
 
 from service.model.core.kind import DeclaredObject, KindSpec
 from service.model.core.primitives import Partial
+from service.model.devices.conversion import V1BETA1, claim_of_v1, slice_of_v1, template_of_v1
 from service.model.devices.device import (
     Alternatives,
     AttributeValue,
@@ -225,6 +226,7 @@ RESOURCE_SLICE = KindSpec(
     namespaced=False,
     changed_by="observe",
     is_public=True,
+    conversions={V1BETA1: slice_of_v1},
     body=ResourceSliceBody,
     fields={"spec": SLICE},
     required=("spec",),
@@ -250,6 +252,7 @@ RESOURCE_CLAIM = KindSpec(
     plural="resourceclaims",
     api_version=VERSIONS[0],
     other_versions=VERSIONS[1:],
+    conversions={V1BETA1: claim_of_v1},
     body=ResourceClaimBody,
     fields={"spec": CLAIM, "status": CLAIM_STATUS},
     required=("spec",),
@@ -262,6 +265,7 @@ RESOURCE_CLAIM_TEMPLATE = KindSpec(
     plural="resourceclaimtemplates",
     api_version=VERSIONS[0],
     other_versions=VERSIONS[1:],
+    conversions={V1BETA1: template_of_v1},
     body=ResourceClaimTemplateBody,
     fields={"spec": TEMPLATE},
     required=("spec",),

@@ -1,6 +1,6 @@
 """Merge keys of Kubernetes' lists, and maps that are replaced as a whole.
 
-Source: the field markers in `k8s.io/api` (July 2026), from which Kubernetes generates
+Source: the field markers in `k8s.io/api` (v0.37.2), from which Kubernetes generates
 `x-kubernetes-list-map-keys`, `-list-type`, and `-map-type` for server-side apply, and
 `x-kubernetes-patch-merge-key` and `-patch-strategy` for strategic merge patches. The two groups do
 not always agree. Lists that are in no table are replaced.
@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 APPLY_KEYS: Mapping[str, tuple[str, ...]] = {
     "addresses": ("type",),
+    "allocatedResourcesStatus": ("name",),
+    "allocatedResourcesStatus.resources": ("resourceID",),
     "claims": ("name",),
     "compositePodGroupTemplates": ("name",),
     "conditions": ("type",),
@@ -26,6 +28,7 @@ APPLY_KEYS: Mapping[str, tuple[str, ...]] = {
     "healthConditions": ("status", "reason"),
     "hostAliases": ("ip",),
     "imagePullSecrets": ("name",),
+    "ingress.ports": (),
     "initContainers": ("name",),
     "nodeAllocatableResourceClaimStatuses": ("resourceClaimName",),
     "nodeAllocatableResourceClaimStatuses.containers": (),
@@ -58,6 +61,7 @@ APPLY_KEY_DEFAULTS: Mapping[str, str] = {"protocol": "TCP"}
 APPLY_SETS: Mapping[str, bool] = {
     "bindMountOptions": True,
     "disableResizePreemption": True,
+    "exitCodes.values": True,
     "finalizers": True,
     "nodeAllocatableResourceClaimStatuses.containers": True,
     "podCIDRs": True,
@@ -68,6 +72,7 @@ APPLY_SETS: Mapping[str, bool] = {
 """Lists of scalars that server-side apply treats as sets."""
 
 ATOMIC_MAPS: Mapping[str, bool] = {
+    "claimRef": True,
     "configMapKeyRef": True,
     "controllerExpandSecretRef": True,
     "controllerPublishSecretRef": True,
@@ -82,6 +87,7 @@ ATOMIC_MAPS: Mapping[str, bool] = {
     "nodeSelector": True,
     "nodeStageSecretRef": True,
     "nodeTopology": True,
+    "preference": True,
     "requiredDuringSchedulingIgnoredDuringExecution": True,
     "resourceFieldRef": True,
     "scopeSelector": True,
@@ -93,6 +99,7 @@ ATOMIC_MAPS: Mapping[str, bool] = {
 
 PATCH_KEYS: Mapping[str, str] = {
     "addresses": "type",
+    "allocatedResourcesStatus": "name",
     "conditions": "type",
     "containers": "name",
     "devices.conditions": "",
@@ -104,6 +111,7 @@ PATCH_KEYS: Mapping[str, str] = {
     "hostAliases": "ip",
     "hostIPs": "ip",
     "imagePullSecrets": "name",
+    "ingress.ports": "",
     "initContainers": "name",
     "nodeAllocatableResourceClaimStatuses": "resourceClaimName",
     "nodeAllocatableResourceClaimStatuses.containers": "",

@@ -16,11 +16,9 @@ POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
 COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
 """The API version of scheduler-plugins' pod groups."""
-UPSTREAM = (
-    "scheduling.k8s.io/v1alpha2",
-    "scheduling.k8s.io/v1alpha3",
-    "scheduling.k8s.io/v1beta1",
-)
+UPSTREAM_GROUP = "scheduling.k8s.io/"
+"""The prefix of the API versions of Kubernetes' own pod groups."""
+UPSTREAM = tuple(f"{UPSTREAM_GROUP}{version}" for version in ("v1alpha2", "v1alpha3", "v1beta1"))
 """The API versions of Kubernetes' own pod groups: one of v1.36, and two of v1.37."""
 
 PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]

@@ -3,9 +3,11 @@
 In v1.35, a Workload of `scheduling.k8s.io/v1alpha1` lists an application's pod groups, and a pod
 names one of them in `spec.workloadRef`. Since v1.36, PodGroups are separate objects
 (`scheduling.k8s.io/v1alpha2`, `v1alpha3`, `v1beta1`), which pods name in `spec.schedulingGroup`,
-and Workloads only have group templates.
+and Workloads only have group templates. v1alpha3 and v1beta1 have the same fields, apart from the
+CompositePodGroups of v1alpha3, which are refused: placing one of their groups by itself would
+break the promise of the whole.
 
-Source: `core/v1` and `scheduling/*` of kubernetes/api, v0.35.4, v0.36.3 and July 2026 (v1beta1).
+Source: `core/v1` and `scheduling/*` of kubernetes/api, v0.35.4, v0.36.3, and v0.37.2.
 """
 
 from collections.abc import Mapping
@@ -23,6 +25,7 @@ from service.model.core.validators import (
     Problems,
     Record,
     Rule,
+    absent,
     at,
     entries_of,
     items_of,
@@ -33,8 +36,30 @@ from service.model.core.validators import (
 )
 from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM
 
+WORKLOAD_VERSION = "scheduling.k8s.io/v1alpha1"
+"""The only API version whose Workloads have pod groups that pods name."""
 WORKLOAD_GROUPS_MAX = 8
 """The most pod groups per Workload, as in Kubernetes."""
+
+COMPOSITE_KIND = "CompositePodGroup"
+"""The kind of groups of groups, which Kubernetes has in `scheduling.k8s.io/v1alpha3`."""
+NO_COMPOSITES = (
+    "composite pod groups are not supported: write a PodGroup for each of their groups, without "
+    "spec.parentCompositePodGroupName"
+)
+"""Why an object of this kind is refused."""
+_NO_PARENT = (
+    "must not be set, as composite pod groups are not supported: without it, the group is placed "
+    "independently of others"
+)
+_NO_COMPOSITE_TEMPLATES = "must not be set, as composite pod groups are not supported: list the groups in podGroupTemplates"
+COMPOSITE_FIELDS = frozenset(
+    {
+        ("PodGroup", "spec.parentCompositePodGroupName"),
+        ("Workload", "spec.compositePodGroupTemplates"),
+    }
+)
+"""The kinds and paths of fields that are refused, as they belong to composite groups."""
 
 Json = Mapping[str, object]
 
@@ -189,15 +214,31 @@ _CONSTRAINTS = declared(
 
 
 SCHEDULED_GROUP_SPEC = declared(
-    ScheduledGroupSpec, {"schedulingPolicy": _POLICY, "schedulingConstraints": _CONSTRAINTS}
+    ScheduledGroupSpec,
+    {
+        "schedulingPolicy": _POLICY,
+        "schedulingConstraints": _CONSTRAINTS,
+        "parentCompositePodGroupName": absent(_NO_PARENT),
+    },
 )
 """The rule for the `spec` of a `scheduling.k8s.io` PodGroup."""
 
 
-def _has_groups(spec: Record, path: str, problems: Problems) -> None:
-    fields = ("podGroups", "podGroupTemplates", "compositePodGroupTemplates")
-    if all(spec.get(field) is None for field in fields):
-        problems.add(at(path, "podGroups"), REQUIRED)
+def _has_groups_of_its_version(workload: Record, path: str, problems: Problems) -> None:
+    """Check that a Workload lists its groups where its API version has them."""
+    spec = workload.get("spec")
+    if not isinstance(spec, dict):
+        return
+    first = workload.get("apiVersion") in (None, WORKLOAD_VERSION)
+    field, other = (
+        ("podGroups", "podGroupTemplates") if first else ("podGroupTemplates", "podGroups")
+    )
+    if spec.get(other) is not None:
+        versions = "later versions" if first else WORKLOAD_VERSION
+        message = f"is a field of {versions}; write {field}, or change apiVersion"
+        problems.add(at(path, f"spec.{other}"), message)
+    elif spec.get(field) is None and not spec.get("compositePodGroupTemplates"):
+        problems.add(at(path, f"spec.{field}"), REQUIRED)
 
 
 def _groups_differ(spec: Record, path: str, problems: Problems) -> None:
@@ -218,15 +259,21 @@ _POD_GROUP = declared(WorkloadPodGroup, {"name": text(names.dns_label), "policy"
 WORKLOAD = KindSpec(
     kind="Workload",
     plural="workloads",
-    api_version="scheduling.k8s.io/v1alpha1",
+    api_version=WORKLOAD_VERSION,
     other_versions=UPSTREAM,
     body=WorkloadBody,
     fields={
         "spec": record(
-            {"podGroups": list_of(_POD_GROUP)}, closed=False, also=(_has_groups, _groups_differ)
+            {
+                "podGroups": list_of(_POD_GROUP),
+                "compositePodGroupTemplates": absent(_NO_COMPOSITE_TEMPLATES),
+            },
+            closed=False,
+            also=(_groups_differ,),
         )
     },
     required=("spec",),
+    checks=(_has_groups_of_its_version,),
     description="Workloads: which pods of an application get nodes together, or not at all. Pods "
     "name a pod group of a Workload in `spec.workloadRef`. The templates of later versions are kept.",
     example={

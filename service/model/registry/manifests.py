@@ -32,6 +32,7 @@ from service.model.nodes.node_manifest import (
     parse_plain_node,
 )
 from service.model.pods.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
+from service.model.pods.scheduling_groups import COMPOSITE_KIND, NO_COMPOSITES
 from service.model.pods.template_cache import PodTemplate, TemplateCache
 from service.model.policies.quota_manifest import (
     PriorityClassManifest,
@@ -233,6 +234,11 @@ _STORED: Mapping[str, Parse[AnyManifest]] = {
 STORED_KINDS = tuple(_STORED)
 """The kinds of objects that clients write and that are stored, in display order."""
 _PARSERS: Mapping[str, Parse[Applicable]] = {**_STORED, "PriorityClass": _as_priority_class}
+_REFUSED_KINDS: Mapping[str, str] = {
+    COMPOSITE_KIND: NO_COMPOSITES,
+    "DeviceTaintRule": "rules that taint devices are not supported: claims are given tainted devices, too",
+}
+"""Why objects of some kinds are refused that Kubernetes' scheduler reads."""
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
     "Node": lambda body, templates: load_node(body, templates.node_shapes),
     "Namespace": lambda body, _: load_namespace(body),
@@ -256,5 +262,7 @@ def _unknown_kind(kind: object, kinds: Collection[str]) -> FieldError:
     known = ", ".join(kinds)
     if not isinstance(kind, str):
         return FieldError("kind", f"must be one of {known}")
+    if kind in _REFUSED_KINDS:
+        return FieldError("kind", _REFUSED_KINDS[kind], kind)
     hint = unknown(kind, kinds, {}).removeprefix("unknown field")
     return FieldError("kind", f"must be one of {known}{hint}", kind[:64])

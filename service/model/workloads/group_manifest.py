@@ -16,8 +16,14 @@ from service.model.core.manifest import Draft, ObjectManifest, head_of, open_dra
 from service.model.core.metadata import Json, Metadata, members_of, read_metadata
 from service.model.core.resources import quantities
 from service.model.core.type_rules import declared
-from service.model.core.validators import Limits, entries_of, nullable, without_nulls
-from service.model.pods.pod_group import COSCHEDULING, UPSTREAM, PodGroup, PodGroupSpec
+from service.model.core.validators import Limits, entries_of, nullable, one_of, without_nulls
+from service.model.pods.pod_group import (
+    COSCHEDULING,
+    UPSTREAM,
+    UPSTREAM_GROUP,
+    PodGroup,
+    PodGroupSpec,
+)
 from service.model.pods.scheduling_groups import (
     SCHEDULED_GROUP_SPEC,
     ScheduledGroupSpec,
@@ -25,11 +31,15 @@ from service.model.pods.scheduling_groups import (
 
 _HEADS = {version: head_of("PodGroup", version) for version in (COSCHEDULING, *UPSTREAM)}
 _SPEC = declared(PodGroupSpec, {"minResources": quantities(names.label_key)})
+_HINTS = {
+    f"{UPSTREAM_GROUP}v1alpha1": "this version has pod groups only within Workloads; write "
+    f"{UPSTREAM[-1]} for a PodGroup"
+}
 _RULES = kind_rules(
     "PodGroup",
     names.dns_subdomain,
     namespaced=True,
-    versions=(COSCHEDULING, *UPSTREAM),
+    api_version=one_of(COSCHEDULING, *UPSTREAM, hints=_HINTS),
     spec=nullable(_SPEC),
 )
 
@@ -87,7 +97,7 @@ def parse_pod_group(
     Raises `MalformedJSON`, or `InvalidManifest` with all errors.
     """
     draft = open_draft(_RULES, raw, limits, name, namespace)
-    if draft.fields.get("apiVersion") in UPSTREAM:
+    if str(draft.fields.get("apiVersion")).startswith(UPSTREAM_GROUP):
         SCHEDULED_GROUP_SPEC(draft.fields.get("spec"), "spec", draft.problems)
         draft.problems.raise_any()
         return _upstream(draft.read_metadata(), draft.other_fields(), draft.fields["apiVersion"])

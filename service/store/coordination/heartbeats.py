@@ -51,7 +51,7 @@ class NodeHeartbeats:
             async with self._writer.acquire() as connection:
                 row = await connection.fetchrow(_RENEW, cluster_id, names)
         if row is None or row["head_revision"] is None:
-            raise gone(cluster_id)
+            raise gone()
         return NodeReports(frozenset(row["known"]), row["reported_at"], row["head_revision"])
 
     async def last(self, cluster_id: int, name: str) -> datetime | None:

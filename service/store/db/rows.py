@@ -11,6 +11,9 @@ def head_of(row: asyncpg.Record) -> Head:
     return Head(row["head_revision"], row["head_tip"], row["head_at"])
 
 
-def gone(cluster_id: int) -> NotFound:
-    """Return the error to raise when no cluster has this number."""
-    return NotFound(f"There is no cluster {cluster_id}.")
+def gone() -> NotFound:
+    """Return the error to raise when a cluster that was there has been deleted.
+
+    It does not tell the cluster's number, which callers never see.
+    """
+    return NotFound("The cluster has been deleted.")

@@ -123,7 +123,7 @@ class Log:
         with unavailable_on_failure():
             async with self._reads.acquire() as connection:
                 row = await connection.fetchrow(_HEAD, cluster_id)
-        return _present(cluster_id, row)
+        return _present(row)
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
         """Return the heads of several logs, read in one statement; missing clusters are omitted."""
@@ -180,7 +180,7 @@ class Log:
             row = await self._write(statement, *arguments)
         except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
-        return _result(cluster_id, row)
+        return _result(row)
 
     async def _commit_with_leases(
         self, cluster_id: int, request: CommitRequest, call: Call
@@ -194,7 +194,7 @@ class Log:
                 ended = await _ended(connection, request.leases)
                 if ended:
                     return LeasesEnded(ended)
-                return await _commit_and_end(connection, cluster_id, call)
+                return await _commit_and_end(connection, call)
         except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
 
@@ -232,14 +232,14 @@ class Log:
                     _FENCE, cluster_id, request.expected_revision, request.expected_tip
                 )
                 if fence is None or fence["outcome"] == "Gone":
-                    raise gone(cluster_id)
+                    raise gone()
                 head = head_of(fence)
                 if fence["outcome"] == "Fenced":
                     return Lost(head)
                 record = await connection.fetchrow(
                     _FIND_COMMIT, cluster_id, request.last_revision, request.commit_id
                 )
-        return _verdict(cluster_id, request, head, record)
+        return _verdict(request, head, record)
 
     async def commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
@@ -278,7 +278,7 @@ class Log:
                 if ended:
                     return LeasesEnded(ended)
                 call = commit_call(cluster_id, request, self._policy)
-                return await _commit_and_end(connection, cluster_id, call)
+                return await _commit_and_end(connection, call)
         except KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency if request else ())
 
@@ -289,7 +289,7 @@ class Log:
             async with self._commits.acquire() as connection:
                 await connection.execute(_begin(connection.get_server_version().major))
                 row = await connection.fetchrow(_LOCK, cluster_id)
-                yield connection, _present(cluster_id, row)
+                yield connection, _present(row)
                 if connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
 
@@ -316,7 +316,7 @@ class Log:
         except KeyTaken:
             return await self._duplicate(cluster_id, records)
         if row is None:
-            raise gone(cluster_id)
+            raise gone()
         present = head_of(row)
         kept = (present.revision, present.tip) == (head.revision, head.tip)
         return Committed(present) if kept else Lost(present)
@@ -408,7 +408,7 @@ async def _ended(connection: Connection, leases: Sequence[HeldLeases]) -> frozen
     return frozenset(holder for holder, _, _ in wanted - held)
 
 
-async def _commit_and_end(connection: Connection, cluster_id: int, call: Call) -> CommitResult:
+async def _commit_and_end(connection: Connection, call: Call) -> CommitResult:
     """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
     statement, arguments = call
     try:
@@ -418,7 +418,7 @@ async def _commit_and_end(connection: Connection, cluster_id: int, call: Call) -
         if refusal is None:
             raise
         raise refusal from error
-    result = _result(cluster_id, row)
+    result = _result(row)
     if isinstance(result, Committed):
         try:
             await connection.execute("COMMIT")
@@ -427,15 +427,15 @@ async def _commit_and_end(connection: Connection, cluster_id: int, call: Call) -
     return result
 
 
-def _present(cluster_id: int, row: asyncpg.Record | None) -> Head:
+def _present(row: asyncpg.Record | None) -> Head:
     if row is None:
-        raise gone(cluster_id)
+        raise gone()
     return Head(row["revision"], row["tip"], row["at"])
 
 
-def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
+def _result(row: asyncpg.Record | None) -> CommitResult:
     if row is None or row["outcome"] == "Gone":
-        raise gone(cluster_id)
+        raise gone()
     head = head_of(row)
     match row["outcome"]:
         case "Committed":
@@ -446,12 +446,10 @@ def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
             return Lost(head)
 
 
-def _verdict(
-    cluster_id: int, request: CommitRequest, head: Head, record: asyncpg.Record | None
-) -> Committed | Lost:
+def _verdict(request: CommitRequest, head: Head, record: asyncpg.Record | None) -> Committed | Lost:
     """Return an attempt's outcome from the log, once the head is no longer the expected one."""
     if record is None:
-        raise gone(cluster_id)
+        raise gone()
     if record["last_revision"] is not None:
         return Committed(Head(request.last_revision, request.commit_id, record["at"]))
     if record["floor"] > request.expected_revision:

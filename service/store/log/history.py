@@ -189,7 +189,7 @@ class History:
                     *(after or ("", "")),
                     limit,
                 )
-        head, reach = _bounds(cluster_id, rows)
+        head, reach = _bounds(rows)
         keys = [
             PastKey(row["namespace"], row["name"], row["revision"])
             for row in rows
@@ -245,7 +245,7 @@ class History:
                 rows = await connection.fetch(
                     _CHANGED, cluster_id, changes_max, revision, list(without), limit
                 )
-        head, reach = _bounds(cluster_id, rows)
+        head, reach = _bounds(rows)
         states = [
             PastState(row["kind"], row["namespace"], row["name"], row["revision"])
             for row in rows
@@ -285,13 +285,13 @@ class History:
                     selection.namespace,
                     selection.name,
                 )
-        head, reach = _bounds(cluster_id, rows)
+        head, reach = _bounds(rows)
         by_kind = {row["kind"]: row["revision"] for row in rows if row["kind"] is not None}
         return ReadableHistory(head=head, reach=reach, by_kind=by_kind)
 
 
-def _bounds(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, int]:
+def _bounds(rows: Sequence[asyncpg.Record]) -> tuple[Head, int]:
     """Return the head and how far back the log is read, which every row repeats."""
     if not rows:
-        raise gone(cluster_id)
+        raise gone()
     return head_of(rows[0]), rows[0]["reach"]

@@ -44,7 +44,7 @@ class Housekeeper:
                 age = timedelta(seconds=keep_seconds)
                 row = await connection.fetchrow(_COMPACT, cluster_id, keep_changes, age, rows)
         if row is None or row["floor_revision"] is None:
-            raise gone(cluster_id)
+            raise gone()
         return row["floor_revision"], row["rose"]
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:

@@ -79,7 +79,7 @@ async def read_page(
     values = (cluster_id, after, after + limit, bytes_max, kinds, bodies.namespace)
     rows = await connection.fetch(_PAGE, *values)
     if not rows:
-        raise gone(cluster_id)
+        raise gone()
     return build_page(_extract(rows), after, tip, limit, bytes_max)
 
 

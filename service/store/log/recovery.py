@@ -38,7 +38,7 @@ class Recovery:
             async with self._writer.acquire() as connection:
                 lifted = await connection.fetchval(_LIFT, cluster_id, RESTORE_LIFT_REVISIONS)
         if not lifted:
-            raise gone(cluster_id)
+            raise gone()
 
     async def continue_history(self, cluster_id: int, known: Head | None) -> bool:
         """Record the cluster's current history; lift its revisions if some may be lost.
@@ -62,7 +62,7 @@ class Recovery:
                     self.lifts += 1
                     await _log_lift(connection, cluster_id, before, revision)
         if lifted is None:
-            raise gone(cluster_id)
+            raise gone()
         return lifted
 
 

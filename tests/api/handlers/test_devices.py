@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, problem
@@ -184,3 +185,28 @@ async def test_selectors_mean_what_they_mean_in_kubernetes(
     claim = device_claim("c", asking(1, expression))
     story = await tell(harness, node("n1"), device_class(), resource_slice("n1", gpu), claim)
     assert await story.feasible(pod("p").devices("c")) == (["n1"] if selected else [])
+
+
+async def test_a_claim_of_v1beta1_is_placed_and_applied_as_one_of_v1(harness: Harness) -> None:
+    await tell(harness, *SCENE)
+    old = {
+        "apiVersion": "resource.k8s.io/v1beta1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": GPU}]}},
+    }
+    path = f"{CLUSTER}/namespaces/default/resourceclaims/c"
+    headers = {"content-type": "application/apply-patch+yaml"}
+    stored = []
+    for _ in range(2):
+        answer = await harness.client.patch(
+            f"{path}?fieldManager=ops", headers=headers, content=msgspec.json.encode(old)
+        )
+        assert answer.is_success, answer.text
+        stored.append(answer.json())
+    request = {"name": "gpu", "exactly": {"deviceClassName": GPU}}
+    assert stored[0]["apiVersion"] == "resource.k8s.io/v1"
+    assert stored[0]["spec"]["devices"]["requests"] == [request]
+    assert stored[1]["metadata"]["resourceVersion"] == stored[0]["metadata"]["resourceVersion"]
+    placed = await harness.place(pod("p").devices("c"))
+    assert [each["nodeName"] for each in placed["results"]] == ["n1"]

@@ -393,3 +393,23 @@ async def test_a_group_that_may_only_be_evicted_whole_is_warned_about(harness: H
     assert fields == dict.fromkeys(
         ("spec.priorityClassName", "spec.disruptionMode"), "GroupFieldIgnored"
     )
+
+
+async def test_composite_groups_are_refused_in_every_way_in(harness: Harness) -> None:
+    child = pod_group(
+        {"basic": {}}, "scheduling.k8s.io/v1alpha3", parentCompositePodGroupName="all"
+    )
+    composite = {**child, "kind": "CompositePodGroup"}
+    field = "spec.parentCompositePodGroupName"
+    path = f"{CLUSTER}/namespaces/shop/podgroups"
+    for answer in (
+        await harness.client.put(f"{path}/train", json=child),
+        await harness.client.post(path, json=child),
+    ):
+        assert problem(answer, 422) == "InvalidManifest"
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
+    items = {"kind": "List", "items": [child, composite]}
+    refused = await harness.client.post(f"{CLUSTER}/apply", json=items)
+    assert problem(refused, 422) == "InvalidManifest"
+    fields = [error["field"] for error in refused.json()["errors"]]
+    assert fields == [f"items[0].{field}", "items[1].kind"]

@@ -182,6 +182,7 @@ async def test_a_webhook_stops_after_failures_until_it_is_replaced(
         await harness.place(pod("p1"))
         status = await until(harness, lambda told: told["stopped"])
         assert status["failures"] == 1
+        assert "nextAttemptAt" not in status or status["nextAttemptAt"] is None
 
 
 async def test_a_receiver_is_told_that_the_log_was_compacted_and_gets_what_follows(

@@ -353,6 +353,34 @@ def test_what_no_placement_depends_on_is_left_out_and_named(moorage, stub, pod_f
     assert stub.sent()["items"] == [POD]
 
 
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [
+        ("storage.k8s.io", "VolumeAttributesClass"),
+        ("resource.k8s.io", "ResourcePoolStatusRequest"),
+        ("lifecycle.k8s.io", "EvictionRequest"),
+    ],
+)
+def test_so_are_kinds_of_later_versions(moorage, stub, pod_file, group, kind):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", counts)
+    item = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "a"}}
+
+    assert moorage("apply", "-f", pod_file(item, POD)).code == 0
+    assert stub.sent()["items"] == [POD]
+
+
+def test_composite_groups_are_left_to_the_server_which_refuses_them(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", counts)
+    version = "scheduling.k8s.io/v1alpha3"
+    item = {"apiVersion": version, "kind": "CompositePodGroup", "metadata": {"name": "a"}}
+
+    moorage("apply", "-f", pod_file(item))
+
+    assert stub.sent()["items"] == [item]
+
+
 def test_a_kind_that_nobody_knows_is_left_to_the_server(moorage, stub, pod_file):
     counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
     stub.on("POST", f"{CLUSTER}/apply", counts)

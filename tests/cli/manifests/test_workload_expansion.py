@@ -247,6 +247,16 @@ def test_workloads_can_be_stored_as_they_are(moorage, stub, pod_file):
     assert stub.sent()["items"] == [given]
 
 
+def test_a_job_that_groups_its_pods_is_told_what_to_write(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/apply", COUNTS)
+    scheduling = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+
+    ended = moorage("apply", "-f", pod_file(workload("Job", "batch/v1", scheduling=scheduling)))
+
+    assert ended.code == 0
+    assert ended.err.startswith("Job shop/web: spec.scheduling is not read; write a PodGroup")
+
+
 def test_a_workload_of_which_no_pods_are_made_is_told(moorage, stub, pod_file):
     stub.on("POST", f"{CLUSTER}/apply", COUNTS)
 

@@ -77,6 +77,67 @@ def test_a_group_is_read_as_policy_and_constraint_say(
     assert (parsed.group.min_member, parsed.group.topology_key) == (least, key)
 
 
+@pytest.mark.parametrize("version", ["v1alpha2", "v1alpha3", "v1beta1"])
+def test_a_group_means_the_same_in_each_version(version: str) -> None:
+    constraints = {"topology": [{"key": "rack"}]}
+    sent = manifest("PodGroup", version, **POLICY, schedulingConstraints=constraints)
+    parsed = parse_any(sent, TEMPLATES)
+    assert isinstance(parsed, PodGroupManifest)
+    assert (parsed.group.min_member, parsed.group.topology_key) == (2, "rack")
+    assert parsed.warnings == ()
+
+
+POD_GROUP_TEMPLATES = [{"name": "a", **POLICY}]
+IN_WORKLOAD = [{"name": "a", "policy": {"basic": {}}}]
+REFUSED = {
+    "a group of a composite group": (
+        manifest("PodGroup", "v1alpha3", **POLICY, parentCompositePodGroupName="all"),
+        {"spec.parentCompositePodGroupName": "must not be set"},
+    ),
+    "a template of a composite group": (
+        manifest("Workload", "v1beta1", compositePodGroupTemplates=POD_GROUP_TEMPLATES),
+        {"spec.compositePodGroupTemplates": "list the groups in podGroupTemplates"},
+    ),
+    "a composite group": (
+        manifest("CompositePodGroup", "v1alpha3", **POLICY),
+        {"kind": "write a PodGroup for each of their groups"},
+    ),
+    "a PodGroup of a version that has none": (
+        manifest("PodGroup", "v1alpha1", **POLICY),
+        {"apiVersion": "write scheduling.k8s.io/v1beta1 for a PodGroup"},
+    ),
+    "templates in a version that has none": (
+        manifest("Workload", "v1alpha1", podGroupTemplates=POD_GROUP_TEMPLATES),
+        {"spec.podGroupTemplates": "write podGroups, or change apiVersion"},
+    ),
+    "groups of a Workload in a later version": (
+        manifest("Workload", "v1beta1", podGroups=IN_WORKLOAD),
+        {"spec.podGroups": "write podGroupTemplates, or change apiVersion"},
+    ),
+    "a Workload without groups": (
+        manifest("Workload", "v1alpha2", controllerRef=None),
+        {"spec.podGroupTemplates": "is required"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_with_what_to_write_instead(case: str) -> None:
+    sent, expected = REFUSED[case]
+    with pytest.raises(InvalidManifest) as refused:
+        parse_any(msgspec.json.encode(sent), TEMPLATES)
+    errors = {error.field: error.message for error in refused.value.errors}
+    assert errors.keys() == expected.keys()
+    assert all(hint in errors[field] for field, hint in expected.items())
+
+
+def test_a_stored_group_of_a_composite_group_can_still_be_loaded() -> None:
+    """Earlier versions of Moorage accepted it."""
+    sent = manifest("PodGroup", "v1alpha3", **POLICY, parentCompositePodGroupName="all")
+    loaded = load_any("PodGroup", msgspec.json.encode(sent), TEMPLATES)
+    assert msgspec.json.decode(loaded.render()) == sent
+
+
 def test_the_name_of_a_group_may_be_longer_than_a_label_if_no_label_names_it() -> None:
     """Controllers name groups after their objects; those of scheduler-plugins are named in labels."""
     name = "x" * 64

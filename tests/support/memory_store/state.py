@@ -169,7 +169,7 @@ class MemoryState:
     def of(self, cluster_id: int) -> ClusterState:
         """All that a cluster has; raises NotFound if there is no such cluster."""
         if cluster_id not in self.states:
-            raise NotFound(f"There is no cluster {cluster_id}.")
+            raise NotFound("The cluster has been deleted.")
         return self.states[cluster_id]
 
     def ended(self, leases: Sequence[HeldLeases]) -> frozenset[str]:

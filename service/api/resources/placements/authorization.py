@@ -4,7 +4,7 @@ from service.api.http.permissions import require, require_for
 from service.model.core.errors import Forbidden
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import MakePlan, PlacePods
-from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace
+from service.scheduler.protocol.plans import Fit, Place, PlanChange, PutPods, Replace, SetConfig
 
 
 def require_placing(caller: Caller, intent: PlacePods) -> None:
@@ -37,16 +37,17 @@ def _require_evicting(caller: Caller) -> None:
 
 
 def require_planning(caller: Caller, intent: MakePlan) -> None:
-    """Check that the caller may place all pods that a plan adds or places.
+    """Check that the caller may place all pods that a plan adds or places, and change its settings.
 
+    Settings keep tenants apart, so a plan with other ones would tell about the pods of others.
     Pods that the plan's changes select are checked when the plan is made.
 
     Raises:
-        Forbidden: the caller may not place a pod in its namespace; the error names the first.
+        Forbidden: the caller may not place a pod in its namespace, or not change settings; the
+            error names the first.
     """
     for number, change in enumerate(intent.changes):
-        for index, pod in enumerate(change.pods if isinstance(change, PutPods) else ()):
-            require_for(caller, ("place",), pod.namespace, f"changes[{number}].pods[{index}]")
+        _require_changing(caller, change, f"changes[{number}]")
     goal = intent.goal
     if isinstance(goal, Replace):
         require_for(caller, ("place",), goal.namespace, "goal.template")
@@ -62,6 +63,14 @@ def require_planning(caller: Caller, intent: MakePlan) -> None:
     for index, pod in enumerate(goal.pods):
         place = "goal.template" if goal.path == "template" else f"goal.pods[{index}]"
         require_for(caller, ("place",), pod.namespace, place)
+
+
+def _require_changing(caller: Caller, change: PlanChange, path: str) -> None:
+    if isinstance(change, SetConfig):
+        require_for(caller, ("configure",), None, f"{path}.op")
+    if isinstance(change, PutPods):
+        for index, pod in enumerate(change.pods):
+            require_for(caller, ("place",), pod.namespace, f"{path}.pods[{index}]")
 
 
 def require_force(caller: Caller, namespace: str) -> None:

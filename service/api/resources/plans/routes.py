@@ -146,6 +146,10 @@ _PLAN = Operation(
                 "goal": {"type": "Fit", "podRef": {"namespace": "shop", "name": "web-9"}},
                 "bounds": {"seconds": 2, "protect": {"priority": 1000}},
             },
+            "Compare": {
+                "changes": [{"op": "SetConfig", "config": {"kubernetes": "1.37"}}],
+                "goal": {"type": "Compare"},
+            },
             "Rebalance": {
                 "goal": {
                     "type": "Rebalance",

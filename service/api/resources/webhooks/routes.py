@@ -461,7 +461,7 @@ def _shown(row: WebhookRow, head: int) -> Webhook:
             stopped=row.stopped,
             last_delivered_at=_time(row.delivered_at),
             last_error=row.last_error,
-            next_attempt_at=rfc3339(row.attempt_at) if row.failures else None,
+            next_attempt_at=rfc3339(row.attempt_at) if row.failures and not row.stopped else None,
         ),
     )
 

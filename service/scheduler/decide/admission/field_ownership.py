@@ -7,6 +7,7 @@ import msgspec
 from service.model.core.errors import FieldError, InvalidManifest
 from service.model.core.managers import Manager
 from service.model.json.managed_fields import Json, apply, update
+from service.model.registry.kinds import DECLARED_KINDS
 from service.model.registry.manifests import AnyManifest, ObjectManifest, parse_as
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import ApplyPatch
@@ -59,7 +60,7 @@ def apply_fields(
     made = apply(
         None if old is None else decode_manifest(old),
         managers,
-        intent.applied,
+        _in_stored_version(intent),
         manager=intent.manager,
         now=context.now,
         force=intent.force,
@@ -68,6 +69,12 @@ def apply_fields(
     _refuse_too_many_fields(context, managers, made.managers)
     parsed = parse_as(intent.kind, made.fields, context.templates, intent.namespace, intent.name)
     return parsed.managed_by(made.managers)
+
+
+def _in_stored_version(intent: ApplyPatch) -> Json:
+    declared = DECLARED_KINDS.get(intent.kind)
+    applied = cast("Json", intent.applied)
+    return applied if declared is None else dict(declared.converted(applied))
 
 
 def _refuse_too_many_managers(

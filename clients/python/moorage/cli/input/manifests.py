@@ -29,15 +29,25 @@ KINDS_WITHOUT_EFFECT: Mapping[str, Container[str]] = {
     "apiregistration.k8s.io": {"APIService"},
     "apps": {"ControllerRevision"},
     "autoscaling": {"HorizontalPodAutoscaler"},
-    "certificates.k8s.io": {"CertificateSigningRequest", "ClusterTrustBundle"},
+    "certificates.k8s.io": {
+        "CertificateSigningRequest",
+        "ClusterTrustBundle",
+        "PodCertificateRequest",
+    },
     "coordination.k8s.io": {"Lease"},
     "discovery.k8s.io": {"EndpointSlice"},
     "events.k8s.io": {"Event"},
     "flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-    "networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+    "lifecycle.k8s.io": {"Eviction", "EvictionRequest"},
+    "networking.k8s.io": {"IPAddress", "Ingress", "IngressClass", "NetworkPolicy", "ServiceCIDR"},
     "rbac.authorization.k8s.io": {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+    "resource.k8s.io": {"ResourcePoolStatusRequest"},
+    "storage.k8s.io": {"VolumeAttributesClass"},
+    "storagemigration.k8s.io": {"StorageVersionMigration"},
 }
-"""Kinds of Kubernetes v1.35 that its scheduler ignores, by API group."""
+"""Kinds of Kubernetes v1.35 to v1.37 that its scheduler ignores, by API group."""
+GROUPING_IGNORED = "spec.scheduling is not read; write a PodGroup, and name it in spec.schedulingGroup of the template"
+"""What is noted about Jobs that group their pods, as Kubernetes v1.37 has them behind a gate."""
 LEFT_OUT_SHOWN = 5
 """How many skipped objects a note lists at most."""
 
@@ -56,9 +66,11 @@ def read_manifests(
         return Expansion(objects, [None] * len(objects))
     expansion = expand(objects, lambda pod: nodes_for_daemon(session, pod))
     made = {origin.workload for origin in expansion.origins if origin is not None}
-    without = [workload for workload in _workloads(objects) if workload not in made]
-    for workload in without:
-        session.output.note(f"{workload}: no pods are made of it")
+    for workload, item in _workloads(objects):
+        if workload not in made:
+            session.output.note(f"{workload}: no pods are made of it")
+        elif _groups_its_pods(item):
+            session.output.note(f"{workload}: {GROUPING_IGNORED}")
     return expansion
 
 
@@ -113,8 +125,16 @@ def nodes_for_daemon(session: Session, pod: Object) -> list[str]:
     return sorted(known.difference(*(filters.get(plugin, {}) for plugin in BELONGING)))
 
 
-def _workloads(objects: Iterable[Object]) -> Iterable[str]:
+def _workloads(objects: Iterable[Object]) -> Iterable[tuple[str, Object]]:
     for item in objects:
         if (kind := workload_kind(item)) is not None:
             metadata = item.get("metadata") or {}
-            yield f"{kind} {metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+            name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+            yield f"{kind} {name}", item
+
+
+def _groups_its_pods(workload: Object) -> bool:
+    """Return whether a Job or a CronJob says how its pods are scheduled as a group."""
+    spec = workload.get("spec") or {}
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return bool(spec.get("scheduling") or job.get("scheduling"))

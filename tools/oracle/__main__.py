@@ -1,0 +1,60 @@
+"""`python -m tools.oracle` builds the oracle and checks it with kept vectors."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tools.oracle.build import BuildError, build, releases
+from tools.oracle.check import compare, read_vectors, version_of
+from tools.oracle.process import Oracle, OracleError
+
+EXAMPLES_SHOWN = 10
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command("build")
+def build_all(
+    versions: Annotated[list[str] | None, typer.Argument(help="All, if none is given.")] = None,
+    *,
+    jobs: Annotated[int, typer.Option(help="Packages that Go compiles at the same time.")] = 1,
+) -> None:
+    """Build the oracle, once for each version of Kubernetes."""
+    for version in versions or releases():
+        print(f"{version}: {build(version, jobs=jobs)}", flush=True)
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Vectors: JSON Lines, also gzipped.")],
+    *,
+    version: Annotated[
+        str | None, typer.Option(help="Compare with this version, whatever the file's name says.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Cases answered at once.")] = os.cpu_count() or 1,
+) -> None:
+    """Compare the oracle's answers with those that vectors expect."""
+    differ = False
+    for path in files:
+        asked = version or version_of(path)
+        with Oracle(asked, workers=workers) as oracle:
+            comparison = compare(read_vectors(path), oracle)
+        differ |= comparison.equal < comparison.asked
+        print(
+            f"{path.name}: {comparison.equal} of {comparison.asked} as {asked} answers", flush=True
+        )
+        for name, count in sorted(comparison.by_field.items()):
+            print(f"  {name}: {count} cases")
+        for example in comparison.examples[:EXAMPLES_SHOWN]:
+            print(f"    {example}")
+    sys.exit(differ)
+
+
+if __name__ == "__main__":
+    try:
+        app(prog_name="python -m tools.oracle")
+    except (BuildError, OracleError) as error:
+        sys.exit(str(error))
