@@ -82,6 +82,15 @@ class ClusterEvent(NamedTuple):
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
 
 
+NODE_FACTS: Mapping[Change, tuple[str, ...]] = {
+    Change.NODE_TAINTED: ("taints", "unschedulable"),
+    Change.NODE_RESIZED: ("allocatable",),
+    Change.NODE_RELABELLED: ("labels",),
+}
+"""The fields of a node that filters read, by the event of their change. A field that is in none of
+them is read by no filter; the tests compare the table with the fields of nodes."""
+
+
 def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     """Return the events of a node's change; None stands for a node that does not exist."""
     if after is None:
@@ -90,13 +99,13 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     if before is None:
         return [ClusterEvent(Change.NODE_ADDED), described]
     events = []
-    if (before.taints, before.unschedulable) != (after.taints, after.unschedulable):
-        events.append(ClusterEvent(Change.NODE_TAINTED))
-    if before.allocatable != after.allocatable:
-        events.append(ClusterEvent(Change.NODE_RESIZED))
-    if before.labels != after.labels:
-        keys = changed_keys(before.labels, after.labels)
-        events += [ClusterEvent(Change.NODE_RELABELLED, relabelled=keys), described]
+    for change, fields in NODE_FACTS.items():
+        if any(getattr(before, field) != getattr(after, field) for field in fields):
+            relabelled = change is Change.NODE_RELABELLED
+            keys = changed_keys(before.labels, after.labels) if relabelled else None
+            events.append(ClusterEvent(change, relabelled=keys))
+            if relabelled:
+                events.append(described)
     return events
 
 

@@ -116,7 +116,10 @@ def _node_affinity(chance: Random) -> Manifest:
 
 def _volume(chance: Random) -> list[Manifest]:
     names = chance.sample(("one", "own", "csi"), chance.choice((1, 1, 2)))
-    return [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    uses = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    if chance.randrange(8) == 0:
+        uses.append({"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+    return uses
 
 
 def _disk(chance: Random) -> list[Manifest]:
@@ -477,7 +480,11 @@ class Scene:
     @property
     def config(self) -> Manifest:
         rule = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
-        config: Manifest = {"restrictAllNamespacesAntiAffinity": self.chance.randrange(3) == 0}
+        version = self.chance.choice(("1.35", "1.36", "1.37"))
+        config: Manifest = {
+            "kubernetes": version,
+            "restrictAllNamespacesAntiAffinity": self.chance.randrange(3) == 0,
+        }
         if "default spread" in self.features:
             config["defaultTopologySpreadConstraints"] = [rule]
         return config

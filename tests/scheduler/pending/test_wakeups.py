@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from service.engine.framework.events import POD_FACTS, Change
+from service.engine.framework.events import NODE_FACTS, POD_FACTS, Change
 from service.engine.profiles.registry import known_plugins
+from service.model.nodes.node import Node
 from service.model.pods.pod import Pod, PodSpec
 from service.model.pods.pod_group import POD_GROUP_LABEL
 from service.model.registry.manifests import PodManifest, parse_any
@@ -388,6 +389,13 @@ def test_a_pod_is_woken_when_the_room_of_a_moved_pod_is_kept_on_another_node():
 # What verdicts read
 
 UNREAD = {
+    Node: {
+        "name": "never changes",
+        "images": "only scores read it",
+        "uid": "no filter reads it",
+        "ready": "taints say so to filters",
+        "conditions": "taints say so to filters",
+    },
     Pod: {
         "namespace": "never changes",
         "name": "never changes",
@@ -417,11 +425,12 @@ UNREAD = {
         "resource_claims": "the claims themselves say which devices are taken",
     },
 }
-"""Why the change of a field of a placed pod helps no waiting pod."""
+"""Why the change of a field of a node or placed pod helps no waiting pod."""
 
 
-def test_every_field_of_a_pod_is_read_or_not_for_a_reason():
+def test_every_field_is_read_or_not_for_a_reason():
     read = {
+        Node: {field for fields in NODE_FACTS.values() for field in fields},
         Pod: {field for fact in POD_FACTS for field in fact.fields},
         PodSpec: {field for fact in POD_FACTS for field in fact.spec_fields},
     }
@@ -430,9 +439,9 @@ def test_every_field_of_a_pod_is_read_or_not_for_a_reason():
         assert fields | UNREAD[kind].keys() == set(kind.__struct_fields__)
 
 
-def test_every_fact_about_placed_pods_is_read_by_a_plugin():
+def test_every_fact_is_read_by_a_plugin():
     listened = {change for plugin in known_plugins().values() for change in plugin.events}
-    assert {fact.change for fact in POD_FACTS} <= listened
+    assert {fact.change for fact in POD_FACTS} | NODE_FACTS.keys() <= listened
     assert len({fact.change for fact in POD_FACTS}) == len(POD_FACTS)
 
 
