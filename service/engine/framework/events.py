@@ -4,7 +4,7 @@ A plugin that rejected a pod states, by `Plugin.events` and `Plugin.helps`, whic
 its verdict. These are the queueing hints of kube-scheduler.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -114,9 +114,9 @@ class PodFact(NamedTuple):
 
     change: Change
     """The event, which a plugin that reads the fact lists in `Plugin.events`."""
-    fields: tuple[str, ...]
+    fields: frozenset[str]
     """The fields of a pod that the fact depends on."""
-    spec_fields: tuple[str, ...]
+    spec_fields: frozenset[str]
     """The fields of `spec` that the fact depends on."""
     read: Callable[[Pod], object]
 
@@ -139,38 +139,43 @@ def _required_rules(spec: PodSpec) -> object:
 POD_FACTS = (
     PodFact(
         Change.POD_RELABELLED,
-        ("labels", "terminating"),
-        (),
+        frozenset({"labels", "terminating"}),
+        frozenset(),
         lambda pod: (pod.labels, pod.terminating),
     ),
     PodFact(
         Change.POD_RESIZED,
-        ("spec", "resize"),
-        ("containers", "init_containers", "overhead", "resources"),
+        frozenset({"spec", "resize"}),
+        frozenset({"containers", "init_containers", "overhead", "resources"}),
         lambda pod: placed_requests(pod.spec, pod.resize).amounts,
     ),
     PodFact(
         Change.POD_PORTS_CHANGED,
-        ("spec",),
-        ("containers", "init_containers"),
+        frozenset({"spec"}),
+        frozenset({"containers", "init_containers"}),
         lambda pod: host_ports(pod.spec),
     ),
     PodFact(
         Change.POD_VOLUMES_CHANGED,
-        ("spec", "claims"),
-        ("volumes",),
+        frozenset({"spec", "claims"}),
+        frozenset({"volumes"}),
         lambda pod: (pod.spec.volumes, pod.claims),
     ),
     PodFact(
         Change.POD_AFFINITY_CHANGED,
-        ("spec",),
-        ("affinity",),
+        frozenset({"spec"}),
+        frozenset({"affinity"}),
         lambda pod: _required_rules(pod.spec),
     ),
-    PodFact(Change.POD_OWNER_CHANGED, ("controller",), (), lambda pod: pod.controller),
+    PodFact(
+        Change.POD_OWNER_CHANGED, frozenset({"controller"}), frozenset(), lambda pod: pod.controller
+    ),
 )
 """All that filters read of the pods on nodes. A field that is in none of these facts is read by no
 filter; the tests compare the facts with the fields of pods."""
+
+
+_FACT_FIELDS = sorted({field for fact in POD_FACTS for field in fact.fields})
 
 
 def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
@@ -180,18 +185,20 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
         return [_removal_event(before)] if before else arrived
     if before.node_name != after.node_name:
         return [_removal_event(before), ClusterEvent(Change.POD_CAME, (after,))]
+    changed = [field for field in _FACT_FIELDS if _differs(before, after, field)]
+    if not changed:
+        return []
     return [
         ClusterEvent(fact.change, (before, after), _shrunk(before, after, fact.change))
-        for fact in _changed_facts(before, after)
+        for fact in POD_FACTS
+        if not fact.fields.isdisjoint(changed) and fact.read(before) != fact.read(after)
     ]
 
 
-def _changed_facts(before: Pod, after: Pod) -> Iterator[PodFact]:
-    """Yield the facts that differ. Pods of a template share their spec, which saves comparing it."""
-    for fact in POD_FACTS:
-        other = any(getattr(before, name) is not getattr(after, name) for name in fact.fields)
-        if other and fact.read(before) != fact.read(after):
-            yield fact
+def _differs(before: Pod, after: Pod, field: str) -> bool:
+    """Return whether a field differs; pods of a template share their spec, which is quick to see."""
+    old, new = getattr(before, field), getattr(after, field)
+    return old is not new and old != new
 
 
 def _shrunk(before: Pod, after: Pod, change: Change) -> frozenset[str] | None:

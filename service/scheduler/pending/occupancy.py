@@ -64,6 +64,14 @@ def occupancy_events(before: Occupancy | None, after: Occupancy | None) -> list[
     return events if after.priority_max == before.priority_max else [*events, *_arrival(after)]
 
 
+def _placed(manifest: StoredManifest | None) -> Pod | None:
+    """Return the pod if rules count it on its node, or None."""
+    if not isinstance(manifest, PodManifest):
+        return None
+    pod = manifest.pod
+    return None if pod.node_name is None or pod.finished else pod
+
+
 def _arrival(after: Occupancy | None) -> list[ClusterEvent]:
     """Return the event for a pod that rules count; kept room never helps anybody."""
     if after is None or after.priority_max != inf:
@@ -107,6 +115,9 @@ class Occupancies:
             return []
         before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
+        old, new = _placed(before), _placed(after)
+        if (before is None or old is not None) and (after is None or new is not None):
+            return pod_events(old, new)  # the most frequent case
         if entry.kind == GroupReservation.kind:
             return self._follow_reservation(entry.key, before, after, waiting)
         reservation = None
