@@ -362,6 +362,18 @@ class Scene:
             cluster.delete_pod(pod.namespace, pod.name)
             yield pod_events(pod, None)
             cluster.undo(mark)
+        for pod in draw.sample(placed, min(CHANGES, len(placed))):
+            specs = [*USUAL, *suite.pods]
+            other = _pod(pod.name, draw.choice(specs), draw)
+            changed = replace(other, node_name=pod.node_name)
+            cluster.put_pod(changed)
+            yield pod_events(pod, changed)
+            cluster.undo(mark)
+        name = draw.choice(list(cluster.nodes.slots))
+        before = cluster.node(name)
+        cluster.delete_node(name)
+        yield node_events(before, None)
+        cluster.undo(mark)
         for number in draw.sample(range(NODES + 1), CHANGES):
             node = _node(_drawn_node(number, draw), suite.node(draw.randrange(NODES)))
             before = cluster.node(node.name)
@@ -372,7 +384,6 @@ class Scene:
             cluster.delete_object(kept.kind, kept.namespace, kept.name)
             yield object_events(kept, None)
             cluster.undo(mark)
-        name = draw.choice(list(cluster.nodes.slots))
         arrival = replace(_pod("arrival", draw.choice(USUAL), draw), node_name=name)
         cluster.put_pod(arrival)
         yield pod_events(None, arrival)

@@ -109,8 +109,7 @@ class Scheduler:
         """Create a scheduler; without `expressions`, decisions evaluate CEL themselves."""
         self._suspects = suspects or NoSuspects()
         self._store, self._extenders, self._expressions = store, extenders, expressions
-        self._tracer = tracer
-        self._clock, self._ids = clock, ids
+        self._tracer, self._clock, self._ids = tracer, clock, ids
         self.limits = self._limits = limits or Limits()
         """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
@@ -124,7 +123,8 @@ class Scheduler:
         self._cluster_owners = cluster_owners or NoClusterOwners()
         self.pending = self._controllers_of(PendingPodControllers, holder)
         """The controllers that place pending pods."""
-        self.pending.place, self.pending.suspects = self.submit, self._suspects
+        self.pending.place, self.pending.meter = self.submit, self._meter
+        self.pending.suspects = self._suspects
         self.evictions = self._controllers_of(EvictionControllers, holder)
         """The controllers that evict pods whose rules required during execution are broken."""
         self.nodes = self._controllers_of(NodeLifecycleControllers, holder)

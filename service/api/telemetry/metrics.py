@@ -140,6 +140,11 @@ class Metrics:
         self._decided_again, self._revalidations, self._replans = (
             Counter(name, description, registry=registry) for name, description in counters.items()
         )
+        self._missed_wakeups = Counter(
+            "moorage_missed_wakeups_total",
+            "Pending pods that were placed only because nobody had tried them for long.",
+            registry=registry,
+        )
         self._evictions = Counter(
             "moorage_evictions_total",
             "Pods marked as to be stopped, by the kind of rule that does not hold.",
@@ -316,6 +321,10 @@ class Metrics:
         self._decided_again.inc()
         self._revalidations.inc(hints)
         self._replans.inc(hints - kept)
+
+    def missed_wakeups(self, pods: int) -> None:
+        """Count pods that no change woke, though they fit."""
+        self._missed_wakeups.inc(pods)
 
     def executed(self, executions: Sequence[Execution]) -> None:
         """Observe the times that plugins took for one pod."""

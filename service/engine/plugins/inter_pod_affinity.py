@@ -78,7 +78,11 @@ class InterPodAffinity(RelationPlugin):
     filters: ClassVar[bool] = True
     weight: ClassVar[int] = 2
     arguments: ClassVar[type[Arguments] | None] = InterPodAffinityArgs
-    events: ClassVar[frozenset[Change]] = DOMAINS_CHANGE | {Change.NAMESPACE_RELABELLED}
+    events: ClassVar[frozenset[Change]] = DOMAINS_CHANGE | {
+        Change.POD_AFFINITY_CHANGED,
+        Change.POD_OWNER_CHANGED,
+        Change.NAMESPACE_RELABELLED,
+    }
 
     def __init__(self, arguments: AffinityArguments) -> None:
         self._arguments = arguments
@@ -236,10 +240,11 @@ class InterPodAffinity(RelationPlugin):
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
         """Return the labels of the event's pods.
 
-        Returns None if a pod with required anti-affinity has left, because its labels do not reveal
-        which pods it repelled.
+        Returns None if a pod with required anti-affinity has left or has other rules, because its
+        labels do not reveal which pods it repelled.
         """
-        if event.freed is not None and any(map(_forbids, event.pods)):
+        gone = event.change in (Change.POD_LEFT, Change.POD_AFFINITY_CHANGED)
+        if gone and any(map(_forbids, event.pods)):
             return None
         return event.pod_labels
 

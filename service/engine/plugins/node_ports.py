@@ -24,7 +24,9 @@ class NodePorts(NodePlugin):
     filters: ClassVar[bool] = True
     reads_usage: ClassVar[bool] = True
     reason: ClassVar[str] = REASON
-    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_ADDED, Change.POD_LEFT})
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_PORTS_CHANGED}
+    )
 
     @override
     def applies(self, rules: NodeRules) -> bool:

@@ -124,10 +124,12 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Return whether a removed pod used an insufficient resource."""
+        """Return whether a pod that left, or shrank, used an insufficient resource."""
         freed = event.freed
         return freed is None or any(
-            reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed
+            event.change is Change.POD_LEFT
+            if reason == TOO_MANY_PODS
+            else reason.removeprefix(INSUFFICIENT) in freed
             for reason in reasons
         )
 

@@ -54,7 +54,13 @@ class NodeVolumeLimits(VolumePlugin):
     """The kinds that affect the verdict. They include claims, because the volumes bound to placed
     pods' claims count towards limits."""
     events: ClassVar[frozenset[Change]] = frozenset(
-        {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_CAME, Change.OBJECT_CHANGED}
+        {
+            Change.NODE_ADDED,
+            Change.POD_LEFT,
+            Change.POD_CAME,
+            Change.POD_VOLUMES_CHANGED,
+            Change.OBJECT_CHANGED,
+        }
     )
     """The events that may change a rejection. They include new pods, because a volume that one
     attaches counts only once."""

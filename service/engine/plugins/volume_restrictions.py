@@ -27,8 +27,16 @@ NOT_FOUND = 'persistentvolumeclaim "{}" not found'
 class VolumeRestrictions(VolumePlugin):
     name: ClassVar[str] = NAME
     events: ClassVar[frozenset[Change]] = frozenset(
-        {Change.NODE_ADDED, Change.POD_LEFT, Change.OBJECT_CHANGED}
+        {
+            Change.NODE_ADDED,
+            Change.NODE_REMOVED,
+            Change.POD_LEFT,
+            Change.POD_VOLUMES_CHANGED,
+            Change.OBJECT_CHANGED,
+        }
     )
+    """The events that may change a rejection. They include removed nodes, because the pods on them
+    no longer use an exclusive claim, which refuses all nodes."""
 
     @override
     def rejection(self, volumes: PodVolumes) -> str | None:

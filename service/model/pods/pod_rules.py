@@ -333,7 +333,7 @@ STATUS = declared(
         "containerStatuses": _CONTAINER_STATUSES,
         "initContainerStatuses": _CONTAINER_STATUSES,
         "resources": _RESIZED,
-        "allocatedResources": OVERHEAD,
+        "allocatedResources": CONTAINER_QUANTITIES,
         "resourceClaimStatuses": list_of(_CLAIM_STATUS),
     },
 )

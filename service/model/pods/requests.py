@@ -77,15 +77,11 @@ def placed_requests(
     return _requests(spec, claims, resize, rules, lambda total: _placed_defaults(spec, total))
 
 
-def named_resources(spec: PodSpec, resize: PodResize | None) -> frozenset[str]:
-    """Return the resources of which a placed pod may use anything, by whatever rules."""
-    rules_max = 1 if resize is None else len(_RULES)
-    return frozenset(
-        name
-        for rules in _RULES[:rules_max]
-        for name, amount in placed_requests(spec, resize, rules).amounts.items()
-        if amount
-    )
+def amounts_by_rules(spec: PodSpec, resize: PodResize | None) -> tuple[Mapping[str, int], ...]:
+    """Return the amounts that a placed pod requests, by the rules of each version in turn."""
+    if resize is None:
+        return (placed_requests(spec, None).amounts,) * len(_RULES)
+    return tuple(placed_requests(spec, resize, rules).amounts for rules in _RULES)
 
 
 def exact_requests(

@@ -68,6 +68,10 @@ class Meter(Protocol):
         """Count a repeated decision: of `hints` nodes chosen before, `kept` were chosen again."""
         ...
 
+    def missed_wakeups(self, pods: int) -> None:
+        """Count pods that were placed though no change had woken them, only the passing of time."""
+        ...
+
     def executed(self, executions: Sequence[Execution]) -> None:
         """Record the plugins' execution times for one pod."""
         ...
@@ -101,6 +105,9 @@ class NoMeter:
         pass
 
     def decided_again(self, hints: int, kept: int) -> None:
+        pass
+
+    def missed_wakeups(self, pods: int) -> None:
         pass
 
     def executed(self, executions: Sequence[Execution]) -> None:

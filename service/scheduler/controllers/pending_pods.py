@@ -11,6 +11,7 @@ from service.model.core.errors import MoorageError, NotFound, ObjectUnreadable
 from service.model.core.primitives import ObjectName
 from service.model.log.pages import ClusterRow
 from service.model.registry.manifests import PodManifest
+from service.scheduler.commit.metrics import Meter, NoMeter
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
@@ -49,9 +50,11 @@ class PendingPodController(Controller):
         limits: Limits,
         spawn: Spawn,
         suspects: SuspectRegistry | None = None,
+        meter: Meter | None = None,
     ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._suspects = suspects or NoSuspects()
+        self._meter = meter or NoMeter()
         self._known = self._suspects.refresh()
         """The version of the suspects when the queue was last sorted."""
         self.queue = PendingQueue(limits, self._is_suspect)
@@ -75,7 +78,12 @@ class PendingPodController(Controller):
 
     def on_loaded(self, replica: Replica) -> None:
         """Start from a newly loaded replica, which has no tentative changes yet."""
-        self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
+        self.queue.reset(
+            replica.pending_pods(),
+            replica.config,
+            replica.groups.all_waiting(),
+            replica.reservations,
+        )
         self.wants_new_pods = len(self.queue) > 0
         self._advance()
 
@@ -86,8 +94,23 @@ class PendingPodController(Controller):
         except Exception:  # noqa: BLE001 - answers to what was committed must go out all the same
             _log.exception("The pending queue is of no use until the replica is loaded anew.")
             self._closed = True
+        self._report_missed()
         self.wants_new_pods = len(self.queue) > 0  # without waiting pods, no change can help any
         self._advance()
+
+    def _report_missed(self) -> None:
+        """Count and log the pods that no event had woken, though they fit."""
+        missed = self.queue.take_missed()
+        for (namespace, name), plugins in missed:
+            context = {
+                "cluster": self.lease.cluster,
+                "namespace": namespace,
+                "pod": name,
+                "plugins": ", ".join(plugins),
+            }
+            _log.warning("A pending pod fit, and no change had woken it.", extra=context)
+        if missed:
+            self._meter.missed_wakeups(len(missed))
 
     # Time
 
@@ -189,6 +212,8 @@ class PendingPodControllers(Controllers[PendingPodController]):
     """The pending pod controllers of all clusters that this process has in memory."""
 
     name = "pending"
+    meter: Meter | None = None
+    """Counts the pods that no event had woken."""
     suspects: SuspectRegistry | None = None
     """The pods whose decisions killed workers."""
     place: Place | None = None
@@ -212,6 +237,7 @@ class PendingPodControllers(Controllers[PendingPodController]):
             limits=self._limits,
             spawn=self._spawn,
             suspects=self.suspects,
+            meter=self.meter,
         )
         made.place = self.place
         return made

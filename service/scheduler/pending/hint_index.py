@@ -15,6 +15,9 @@ class QueueingHintIndex:
         self._by_topic: dict[Topic, dict[EquivalenceClass, None]] = {}
         self._groups: dict[EquivalenceClass, None] = {}
         """The groups refused despite having enough members; any event may help them."""
+        self._held_back: dict[EquivalenceClass, None] = {}
+        """The classes refused because room is kept for the starving pod; any event may help them,
+        because it may change which room that is."""
 
     def put(self, equivalence: EquivalenceClass, refused: Refused) -> None:
         """Index an equivalence class of single pods by the topics of its refusal."""
@@ -26,8 +29,17 @@ class QueueingHintIndex:
         """Index a group under every event, because hints only cover single pods."""
         self._groups[equivalence] = None
 
+    def put_held_back(self, equivalence: EquivalenceClass) -> None:
+        """Index an equivalence class that is refused because of the starving pod."""
+        self._held_back[equivalence] = None
+
+    def held_back(self) -> list[EquivalenceClass]:
+        """Return the classes refused because of the starving pod."""
+        return list(self._held_back)
+
     def drop(self, equivalence: EquivalenceClass) -> None:
         self._groups.pop(equivalence, None)
+        self._held_back.pop(equivalence, None)
         for topic in equivalence.topics:
             equivalences = self._by_topic[topic]
             del equivalences[equivalence]
@@ -45,10 +57,12 @@ class QueueingHintIndex:
         rejected = [
             equivalence for plugin in plugins for equivalence in self._asking(plugin, event)
         ]
-        return [*rejected, *self._groups]
+        return [*rejected, *self._groups, *self._held_back]
 
     def is_helped(self, equivalence: EquivalenceClass, event: ClusterEvent) -> bool:
         """Return whether an event may change the refusal of an equivalence class."""
+        if equivalence in self._held_back:
+            return True
         if equivalence.group is not None:
             return equivalence in self._groups
         reasons = equivalence.refused.reasons if equivalence.refused else {}

@@ -19,6 +19,8 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
+from types import MappingProxyType
+from typing import NamedTuple
 
 from service.engine.framework.events import ClusterEvent
 from service.model.cluster.cluster_config import ClusterConfig
@@ -31,19 +33,28 @@ from service.scheduler.pending.backoff import Backoff
 from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import EquivalenceClass, Order, State
 from service.scheduler.pending.hint_index import QueueingHintIndex
+from service.scheduler.pending.occupancy import Occupancies
 from service.scheduler.pending.queueing_hints import EVERYTHING, MEMBERS, events_of, identity_of
 from service.scheduler.pending.starvation import Starvation
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_kinds import WaitingGroup
+from service.scheduler.replica.stored_kinds import GroupReservation, StoredManifest, WaitingGroup
 
 _SEEN_MAX = 1_000
 SUSPECTS_AFTER_SECONDS = 5.0
 """Pods that may have killed a worker are tried this long after a process's first attempts."""
 _LAST = 2**32
 """Replaces the priority in the sort key of a pod that is tried last, and alone."""
+
+
+class MissedWakeup(NamedTuple):
+    """A pod that was placed though no event had woken it."""
+
+    key: ObjectName
+    plugins: tuple[str, ...]
+    """The plugins that had refused the pod, one of which missed an event."""
 
 
 def _nobody(_pod: PodManifest) -> bool:
@@ -65,8 +76,10 @@ class PendingQueue:
         pods: Iterable[PodManifest],
         config: ClusterConfig,
         groups: Iterable[WaitingGroup] = (),
+        reservations: Mapping[ObjectName, GroupReservation] = MappingProxyType({}),
     ) -> None:
         """Start over with these pods, ignoring those that have a node."""
+        pods = tuple(pods)
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
         self._equivalences: dict[object, EquivalenceClass] = {}
@@ -83,9 +96,14 @@ class PendingQueue:
         self._index = QueueingHintIndex()
         self._backoff = Backoff(self._limits)
         self._starvation = Starvation(self._limits.pending_failures_max)
+        self._kept_for: tuple[EquivalenceClass, Order] | None = None
+        """The starving pod, with its class, for which the last attempts kept room."""
         self._updates = ConditionUpdates(self._limits)
+        self._occupancies = Occupancies()
+        self._occupancies.load(reservations, pods)
         self._numbers = count()
         self._taken: dict[ObjectName, EquivalenceClass] = {}
+        self._missed: list[MissedWakeup] = []
         self._seen: list[tuple[int, ClusterEvent]] = []
         """The events seen while pods were being tried, with their revisions."""
         for pod in pods:
@@ -107,6 +125,12 @@ class PendingQueue:
     def places(self) -> bool:
         """Whether Moorage places the cluster's pending pods, according to its configuration."""
         return self._config.place_pending_pods
+
+    @property
+    def starving(self) -> Order | None:
+        """The pod for which room is kept, and which other pods may not take, or None."""
+        chosen = self._starvation.chosen
+        return None if chosen is None or self._starvation.is_over else chosen[1]
 
     def counts(self) -> dict[str, int]:
         """Count the pods by state, like kube-scheduler's `scheduler_pending_pods`."""
@@ -132,22 +156,32 @@ class PendingQueue:
         """Process changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
-            if entry.kind == "Pod":
-                self._follow(entry)
-            elif entry.kind == "Cluster":
-                self._configure(entry)
-            elif entry.kind == "PodGroup":
-                self._change(GroupRef(*entry.key), entry.revision)
-            elif entry.kind == WORKLOAD.kind:
-                self._change_workload(entry)
-            elif entry.kind == WaitingGroup.kind:
-                self._regroup(entry)
+            caused = self._occupancies.follow(entry, self._pods)
+            self._observe(entry)
             if self._equivalence_of:
-                events.update((identity_of(e), (entry.revision, e)) for e in events_of(entry))
+                caused += events_of(entry)
+                events.update((identity_of(event), (entry.revision, event)) for event in caused)
         for revision, event in events.values():
             if self._taken:
                 self._see(revision, event)
             self._wake_by(event)
+        if self._starvation.is_over:
+            self._release()
+
+    def _observe(self, entry: Entry) -> None:
+        """Process the change of an object that itself waits, or says how pods wait."""
+        if entry.kind == "Pod":
+            self._follow(entry)
+        elif entry.kind == "Cluster":
+            self._configure(entry)
+        elif entry.kind == "PodGroup":
+            self._change(GroupRef(*entry.key), entry.revision)
+        elif entry.kind == WORKLOAD.kind:
+            self._change_workload(entry)
+        elif entry.kind == WaitingGroup.kind:
+            self._regroup(entry)
+        elif entry.kind == GroupReservation.kind and entry.key in self._pods:
+            self._put(self._pods[entry.key])
 
     def _see(self, revision: int, event: ClusterEvent) -> None:
         """Remember an event while pods are being tried, collapsing too many into EVERYTHING."""
@@ -223,15 +257,26 @@ class PendingQueue:
                 self._put(self._pods[key])
         self._change(GroupRef("", entry.key[1]), entry.revision)
 
-    def _follow_pod(self, entry: Entry, after: object) -> None:
+    def _follow_pod(self, entry: Entry, after: StoredManifest | None) -> None:
         if isinstance(after, PodManifest) and after.pod.wants_node:
             self._put(after)
             return
         equivalence = self._equivalence_of.get(entry.key)
         if equivalence is not None and after is not None:
+            self._note_missed(equivalence, entry.key, after)
             # A pod like these was placed, so the others may fit, too.
             equivalence.failures, equivalence.refused = 0, None
         self._remove(entry.key)
+
+    def _note_missed(
+        self, equivalence: EquivalenceClass, key: ObjectName, after: StoredManifest
+    ) -> None:
+        """Note a pod that is being tried only because of a sweep, and was placed."""
+        is_placed = isinstance(after, PodManifest) and after.pod.node_name is not None
+        if equivalence.swept and is_placed and equivalence in self._taken.values():
+            reasons = equivalence.refused.reasons if equivalence.refused else {}
+            self._missed.append(MissedWakeup(key, tuple(reasons)))
+        equivalence.swept = False
 
     def _configure(self, entry: Entry) -> None:
         """Sort all pods again, since priorities and known schedulers may have changed."""
@@ -261,16 +306,29 @@ class PendingQueue:
             self._sort_in(equivalence)
 
     def sweep(self, now: float) -> None:
-        """Wake pods whose last attempt was very long ago, even if no event seems to help them."""
+        """Wake pods whose last attempt was very long ago, even if no event seems to help them.
+
+        If one of them is placed, an event was missed, which `take_missed` returns.
+        """
         long_ago = now - self._limits.pending_retry_seconds
         for equivalence in self._equivalences.values():
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused_at <= long_ago:
+                # Otherwise, it may be time itself that lets the pod fit, such as an extender's.
+                equivalence.swept = (
+                    equivalence.refused is not None and equivalence.refused.again_after is None
+                )
                 self._wake(equivalence)
+
+    def take_missed(self) -> list[MissedWakeup]:
+        """Return, once, the pods that were placed though no event had woken them."""
+        missed, self._missed = self._missed, []
+        return missed
 
     def _put(self, manifest: PodManifest) -> None:
         pod = manifest.pod
         if not pod.wants_node:
             return
+        key = (pod.namespace, pod.name)
         held = bool(pod.spec.scheduling_gates) or pod.spec.scheduler_name not in self._schedulers
         group = None if held else self._group_of(manifest)
         identity: object = group or (
@@ -283,10 +341,9 @@ class PendingQueue:
             pod.controller,
             pod.name if any(volume.ephemeral is not None for volume in pod.spec.volumes) else None,
             pod.device_claims,
-            # Room nominated for one pod is not available to equal pods.
-            pod.nominated_node_name and pod.name,
+            # Room kept for one pod is not available to equal pods.
+            (pod.nominated_node_name or self._occupancies.is_reserved(key)) and pod.name,
         )
-        key = (pod.namespace, pod.name)
         order = (self._rank(manifest), pod.created, *key)
         known = self._equivalence_of.get(key)
         if known and known.identity == identity and known.members[key] == order:
@@ -360,7 +417,7 @@ class PendingQueue:
             _, _, equivalence, refused = heapq.heappop(self._timed)
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused is refused:
                 self._activate(equivalence)
-        first = self._starvation.choose(self._head)
+        first = self._choose_starving()
         if self._suspects_from is None:
             self._suspects_from = now + SUSPECTS_AFTER_SECONDS
         orders: list[Order] = []
@@ -405,6 +462,7 @@ class PendingQueue:
             if equivalence.state is State.ACTIVE:
                 self._refuse(equivalence, refused, tried, now)
         self._seen.clear()
+        self._choose_starving()
 
     def give_back(self, attempts: Attempts, now: float) -> None:
         """Put back attempts that could not be made, to be retried."""
@@ -463,6 +521,22 @@ class PendingQueue:
         if head is not None:
             heapq.heappush(self._active, (head, next(self._numbers), equivalence))
 
+    # Starvation
+
+    def _choose_starving(self) -> Order | None:
+        """Choose the pod for which room is kept; wake those held back if it is another one."""
+        first = self._starvation.choose(self._head)
+        if self._starvation.chosen != self._kept_for:
+            self._kept_for = self._starvation.chosen
+            self._release()
+        return first
+
+    def _release(self) -> None:
+        """Wake the pods that were refused because of a starving pod that needs no room now."""
+        for equivalence in self._index.held_back():
+            if equivalence.state is State.UNSCHEDULABLE:
+                self._wake(equivalence)
+
     # Refusals
 
     def _refuse(
@@ -472,7 +546,7 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        equivalence.state = State.UNSCHEDULABLE
+        equivalence.state, equivalence.swept = State.UNSCHEDULABLE, False
         equivalence.refused, equivalence.refused_at = refused, now
         equivalence.failures += 1
         self._backoff.begin(equivalence, now)
@@ -482,7 +556,10 @@ class PendingQueue:
         if equivalence.group is not None:
             self._refuse_group(equivalence, refused, tried, now)
             return
-        self._index.put(equivalence, refused)
+        if refused.is_held_back:
+            self._index.put_held_back(equivalence)
+        else:
+            self._index.put(equivalence, refused)
         self._starvation.note(equivalence)
         self._updates.note(equivalence, refused, tried, now)
         self._wake_by_seen(equivalence, refused)
@@ -499,6 +576,8 @@ class PendingQueue:
             equivalence.failures = 0  # Members are missing, so no nodes were searched.
         else:
             self._index.put_group(equivalence)
+            if refused.is_held_back:
+                self._index.put_held_back(equivalence)
         self._updates.note(equivalence, refused, tried, now)
         if equivalence.changed > refused.revision:
             self._change_equivalence(equivalence, equivalence.changed)

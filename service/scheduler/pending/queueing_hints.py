@@ -12,15 +12,12 @@ changes into events. Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegis
 
 from collections.abc import Collection, Mapping
 
-from msgspec.structs import replace
-
 from service.engine.framework.events import (
     Change,
     ClusterEvent,
     Pair,
     node_events,
     object_events,
-    pod_events,
 )
 from service.engine.profiles.registry import hinted_plugins, known_plugins
 from service.model.nodes.namespaces import NamespaceManifest
@@ -33,7 +30,12 @@ from service.model.registry.manifests import (
     PodManifest,
 )
 from service.scheduler.replica.replica import Entry
-from service.scheduler.replica.stored_kinds import MoveReservation, NodeState, WaitingGroup
+from service.scheduler.replica.stored_kinds import (
+    GroupReservation,
+    MoveReservation,
+    NodeState,
+    WaitingGroup,
+)
 
 ADMISSION = "Admission"
 """Replaces the plugin if the pod itself is refused, regardless of room on nodes."""
@@ -45,7 +47,10 @@ NO_NODES = ""
 _BESIDES_PLUGINS: Mapping[Change, frozenset[str]] = {
     Change.NODE_ADDED: frozenset({NO_NODES}),
     Change.ADMISSION: frozenset({ADMISSION}),
+    # A rule about anti-affinity to all namespaces reads which namespaces there are.
+    Change.NAMESPACE_RELABELLED: frozenset({ADMISSION}),
 }
+"""The events that may change refusals other than those of plugins."""
 
 EVERYTHING = ClusterEvent(None)
 
@@ -66,14 +71,15 @@ def identity_of(event: ClusterEvent) -> object:
 
 
 def events_of(entry: Entry) -> list[ClusterEvent]:
-    """Return the events that a committed change causes for pending pods; most changes cause none."""
+    """Return the events of a change for pending pods, besides those of the room on nodes."""
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
     manifest = after or before
     match manifest:
-        case PodManifest():
-            events = pod_events(_counting(before), _counting(after))
-            return [*events, *_room_given_up(before, after)]
+        case PodManifest() | MoveReservation():
+            return []  # `Occupancies` tells what their room means to other pods.
+        case GroupReservation():
+            return [ClusterEvent(Change.ADMISSION)]  # The pod itself may be tried again.
         case NodeManifest():
             old = before.node if isinstance(before, NodeManifest) else None
             new = after.node if isinstance(after, NodeManifest) else None
@@ -88,8 +94,6 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
             )
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself tracks which pods wait for each other.
-        case MoveReservation():
-            return _room_open(before, after)
         case NodeState():
             return []  # The node's own change carries everything that matters to pods.
         case _:
@@ -117,40 +121,9 @@ def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) 
     return known_plugins()[plugin].helps(event, pod, reasons)
 
 
-def _counting(manifest: object) -> Pod | None:
-    """Return the pod if other pods' rules count it (it has a node and has not ended), or None."""
-    if not isinstance(manifest, PodManifest):
-        return None
-    pod = manifest.pod
-    return None if pod.node_name is None or pod.finished else pod
-
-
-def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event for room given up by a pod, or no event."""
-    if not isinstance(before, PodManifest) or not _reserves(before.pod):
-        return []
-    old, new = before.pod, after.pod if isinstance(after, PodManifest) else None
-    node_name = old.nominated_node_name
-    if new is not None and node_name in (new.node_name, _reserves(new) and new.nominated_node_name):
-        return []
-    return pod_events(replace(old, node_name=node_name), None)
-
-
-def _room_open(before: object, after: object) -> list[ClusterEvent]:
-    """Return the event for freed reserved room of a move."""
-    if not isinstance(before, MoveReservation) or before.came_to:
-        return []
-    if isinstance(after, MoveReservation) and not after.came_to:
-        return []
-    return pod_events(replace(before.pod.pod, node_name=before.node_name), None)
-
-
-def _reserves(pod: Pod) -> bool:
-    return pod.nominated_node_name is not None and pod.wants_node
-
-
 def _identity(pod: Pod) -> object:
-    return pod.namespace, id(pod.spec), pod.terminating, frozenset(pod.labels.items())
+    labels = frozenset(pod.labels.items())
+    return pod.namespace, id(pod.spec), pod.terminating, labels, pod.claims, pod.controller
 
 
 def _node_identity(node: Node | None) -> object:

@@ -24,6 +24,8 @@ class Refused(msgspec.Struct, frozen=True):
     """The seconds until a retry may succeed even without changes, or None for never."""
     wait_reason: WaitReason = "Unschedulable"
     """The reason in the pod's condition."""
+    is_held_back: bool = False
+    """Whether the pod would be placed if no room were kept for the starving pod."""
 
 
 class ConditionUpdate(NamedTuple):

@@ -78,6 +78,7 @@ def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
         'moorage_evictions_total{rule="Preemption"} 0.0',
         'moorage_forwarded_total{outcome="lost"} 0.0',
         'moorage_replica_mistakes_total{part="tree"} 0.0',
+        "moorage_missed_wakeups_total 0.0",
         'moorage_database_connections{pool="commits",state="idle"} 0.0',
         "moorage_database_up 1.0",
         "moorage_database_outages_total 0.0",

@@ -10,17 +10,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from service.engine import Refusal, place
 from service.model.pods.annotated_rules import ANNOTATION
 from service.model.pods.pod_group import POD_GROUP_LABEL
-from service.model.registry.manifests import PodManifest, TemplateCache, parse_any
-from service.scheduler.decide.context import DecisionContext
-from service.scheduler.dispatch import decide
+from service.model.registry.manifests import PodManifest
 from service.scheduler.pending.equivalence_classes import State
 from service.scheduler.pending.queue import SUSPECTS_AFTER_SECONDS, PendingQueue
 from service.scheduler.protocol.answers import PendingAnswer
-from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.pending_attempts import Attempts
-from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.stored_kinds import ConfigManifest
 from tests import strategies
 from tests.builders import (
     IGNORED_DURING_EXECUTION,
@@ -33,70 +28,8 @@ from tests.builders import (
     storage_class,
     volume,
 )
-from tests.engine import objects
-from tests.scheduler.world import CountedIds, encoded, kinded
+from tests.scheduler.pending.shop import LIMITS, Shop
 from tests.seeds import examples
-
-LIMITS = Limits(pending_attempts_max=3, pending_failures_max=3, pending_early_tries=0)
-
-
-class Shop:
-    """A replica and the queue that follows it."""
-
-    def __init__(self, config: dict[str, Any] | None = None) -> None:
-        self.templates = TemplateCache()
-        self.replica = Replica(self.templates)
-        self.queue = PendingQueue(LIMITS)
-        self.replica.on_committed = self.queue.observe
-        self.now = 0.0
-        self.ids = CountedIds(1)
-        self.configure(config or {})
-
-    def configure(self, config: dict[str, Any]) -> None:
-        self.replica.put(ConfigManifest(config=objects.config(config), body=b"{}"))
-        self.replica.settle_all()
-
-    def put(self, *manifests: Any) -> None:
-        for manifest in manifests:
-            self.replica.put(parse_any(encoded(kinded(manifest)), self.templates))
-        self.replica.settle_all()
-
-    def delete(self, kind: str, name: str, namespace: str = "default") -> None:
-        self.replica.delete(kind, "" if kind in ("Node", "Namespace") else namespace, name)
-        self.replica.settle_all()
-
-    def take(self) -> Attempts:
-        return self.queue.take(LIMITS.pending_attempts_max, self.now)
-
-    def decide(self, attempts: Attempts) -> PendingAnswer:
-        """What the turn leads to; the log has it at once."""
-        context = DecisionContext(
-            replica=self.replica,
-            now="2026-01-01T00:00:00Z",
-            templates=self.templates,
-            ids=self.ids,
-            limits=LIMITS,
-            attempts=1,
-            hints={},
-        )
-        steps = decide(context, PlacePending(attempts=attempts))
-        while True:
-            try:
-                next(steps)
-            except StopIteration as stop:
-                self.replica.settle_all()
-                return stop.value
-
-    def work(self) -> None:
-        """All turns that there are to take now."""
-        while self.queue.has_work(self.now):
-            attempts = self.take()
-            if not attempts.tries and not attempts.condition_updates:
-                break
-            self.queue.conclude(attempts, self.decide(attempts).refused, self.now)
-
-    def waiting(self) -> set[tuple[str, str]]:
-        return {(each.namespace, each.name) for each in self.replica.pending_pods()}
 
 
 def small(name: str) -> Any:
@@ -440,6 +373,41 @@ def test_what_was_not_tried_for_very_long_is_tried_again():
     assert states(shop) == {"unschedulable": 1}
     shop.queue.sweep(shop.now + LIMITS.pending_retry_seconds)
     assert states(shop) == {"active": 1}
+
+
+def unseen(shop: Shop, manifest: Any) -> None:
+    """Store an object without a word to the queue, as if no hint told what it helps."""
+    shop.replica.on_committed = None
+    shop.put(manifest)
+    shop.replica.on_committed = shop.queue.observe
+
+
+def test_what_only_the_sweep_lets_be_placed_is_reported_once():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"), pod("b"), small("c").node_selector(disk="ssd"))
+    shop.work()
+    unseen(shop, node("n"))
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    shop.work()
+    assert shop.waiting() == {("default", "c")}
+    assert shop.queue.take_missed() == [(("default", "a"), ("NodeUnschedulable",))]
+    assert shop.queue.take_missed() == []
+
+
+def test_what_a_change_wakes_after_a_vain_sweep_is_not_reported():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"))
+    shop.work()
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    shop.now += 20.0
+    shop.work()
+    shop.put(node("n"))
+    shop.now += 20.0
+    shop.work()
+    assert shop.waiting() == set()
+    assert shop.queue.take_missed() == []
 
 
 def test_equal_pods_are_tried_once():

@@ -143,7 +143,7 @@ class _Attempts:
             self._refuse(key, placement)  # As in Kubernetes, no pod is evicted for this pod.
             return
         if isinstance(placement, Refused):
-            self._refuse(key, *self._preempt(manifest, placement, behind=behind))
+            self._refuse(key, *self._preempt(manifest, placement))
             return
         if self._context.replica.config.profiles and extenders_for(self._context, manifest.pod):
             if len(self.asking) < _ASKING_MAX:
@@ -163,7 +163,8 @@ class _Attempts:
         gang = Gang(
             self._context, members, [Candidate(manifest, manifest) for manifest in members.waiting]
         )
-        yield from gang.assemble(self._standing_in() if behind else None)
+        beside = self._standing_in() if behind else None
+        yield from gang.assemble(beside)
         self.placed.extend(gang.placed)
         if gang.placed:
             self._verdicts.clear()
@@ -174,11 +175,10 @@ class _Attempts:
             if denied.reason not in (GATED_REASON, UNKNOWN_SCHEDULER):
                 self._refuse(denied_key, _refused_for(self._context, denied))
         if gang.refusal is not None and key not in self.refused:
-            self._refuse(key, self._refused_together(gang, gang.refusal))
+            refused = self._refused_together(gang, gang.refusal)
+            self._refuse(key, replace(refused, is_held_back=beside is not None))
 
-    def _preempt(
-        self, manifest: PodManifest, refused: Refused, *, behind: bool
-    ) -> tuple[Refused, PodManifest]:
+    def _preempt(self, manifest: PodManifest, refused: Refused) -> tuple[Refused, PodManifest]:
         """Make room for a refused pod, within the settings and the eviction budget.
 
         Returns the reason why the pod keeps waiting, and the pod with its nominated node.
@@ -186,7 +186,7 @@ class _Attempts:
         context, pod = self._context, manifest.pod
         if self._clock is None or context.replica.config.queue_preemption == "Never":
             return refused, manifest
-        if ADMISSION in refused.reasons or (behind and isinstance(self._place(pod), Placement)):
+        if ADMISSION in refused.reasons or refused.is_held_back:
             return refused, manifest
         preemption, now = find_room_for_queue(context, pod), self._clock()
         evictions = to_be_evicted(preemption)
@@ -249,11 +249,18 @@ class _Attempts:
         known = (pod_signature(context.replica.cluster, pod), behind, within and within.domain)
         if known in self._verdicts:
             return self._verdicts[known]
-        placement = self._place_behind(pod, within) if behind else self._place(pod, within=within)
+        alone = self._place(pod, within=within)
+        is_behind = behind and isinstance(alone, Placement)
+        placement = self._place_behind(pod, within) if is_behind else alone
         if isinstance(placement, Placement):
             return placement
         reasons = {plugin: tuple(messages) for plugin, messages in placement.reasons.items()}
-        refused = Refused(context.replica.revision, reasons or {NO_NODES: ()}, placement.message)
+        refused = Refused(
+            context.replica.revision,
+            reasons or {NO_NODES: ()},
+            placement.message,
+            is_held_back=is_behind,
+        )
         self._verdicts[known] = refused
         return refused
 
