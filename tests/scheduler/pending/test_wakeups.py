@@ -407,6 +407,8 @@ UNREAD = {
         "started": "only orders pods",
         "nominated_node_name": "only waiting pods have it",
         "preempted": "only preemption reads it",
+        "starting": "only disruption budgets read it",
+        "unready": "only disruption budgets read it",
         "device_claims": "the claims themselves say which devices are taken",
     },
     PodSpec: {
@@ -415,6 +417,8 @@ UNREAD = {
         "topology_spread_constraints": "about the pod itself, not about others",
         "connections": "only scores read it",
         "data_affinity": "about the pod's own node",
+        "host_network": "about the features of the pod's own node",
+        "host_users": "about the features of the pod's own node",
         "scheduling_gates": "only waiting pods have them",
         "scheduler_name": "about the pod itself",
         "priority": "only preemption reads it of placed pods",
