@@ -24,7 +24,9 @@ class AddNodes(TypedDict):
     op: Literal["AddNodes"]
     """Tells which of the types it is."""
     template: dict[str, Any]
-    """The node but for its hostname; the new one is named `<name>-0`."""
+    """The node. The new one is named `<name>-0`, which is its hostname label if the template
+    has one.
+    """
     count: int
     """How many come: one."""
 
@@ -3381,6 +3383,10 @@ class PodDisruptionBudgetSpec(TypedDict):
     """How many pods, or how much of what is wanted (`50%`), have to stay."""
     maxUnavailable: NotRequired[int | str | None]
     """How many pods, or how much of what is wanted, may be away."""
+    unhealthyPodEvictionPolicy: NotRequired[Literal["AlwaysAllow", "IfHealthyBudget"] | None]
+    """Whether a pod that is not ready may be evicted only while enough others are healthy
+    (IfHealthyBudget, the default), or always.
+    """
 
 
 class PodDisruptionBudgetStatus(TypedDict):
@@ -3389,7 +3395,9 @@ class PodDisruptionBudgetStatus(TypedDict):
     disruptionsAllowed: NotRequired[int]
     """How many of the pods may be evicted now. Default: `0`."""
     currentHealthy: NotRequired[int]
-    """How many of the pods are placed and not leaving. Default: `0`."""
+    """How many of the pods are placed, not leaving, and do not report that they are not
+    ready. Default: `0`.
+    """
     desiredHealthy: NotRequired[int]
     """How many of them there have to be. Default: `0`."""
     expectedPods: NotRequired[int]
