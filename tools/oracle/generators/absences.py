@@ -111,7 +111,7 @@ def _at(value: object, way: Sequence[str]) -> Iterator[Manifest]:
 
 
 def _replace(holder: Manifest, name: str, empty: object) -> None:
-    """Replace a field, and what is only valid with it.
+    """Replace a field, with what is only valid beside it or would give it a default.
 
     A selector into which label keys are merged stays.
     """
@@ -121,6 +121,8 @@ def _replace(holder: Manifest, name: str, empty: object) -> None:
         holder.pop("limits", None)
     if name == "limits" and any(is_strict(resource) for resource in holder.get("requests") or {}):
         return
+    if name == "allocatable":
+        holder.pop("capacity", None)
     if name == "effect":
         holder.pop("tolerationSeconds", None)
     if empty == ABSENT:

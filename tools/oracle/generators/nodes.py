@@ -36,7 +36,7 @@ def node(draws: Draws, name: str, spelling: Spelling = PLAIN, scale: float = 1.0
     room = allocatable(draws, spelling, scale)
     return {
         "metadata": {"name": name, "labels": labels(draws, name)},
-        "status": {"allocatable": room, "capacity": dict(room)},
+        "status": {"capacity": dict(room), "allocatable": room},
     }
 
 

@@ -19,7 +19,7 @@ def small_nodes(draws: Draws, least: int = 2, most: int = 6) -> list[Manifest]:
     for node in drawn:
         room = {"cpu": f"{draws.choice(ROOM)}m", "memory": "16Gi", "pods": "20"}
         node["metadata"]["labels"][HOSTNAME] = node["metadata"]["name"]
-        node["status"] = {"allocatable": room, "capacity": dict(room)}
+        node["status"] = {"capacity": dict(room), "allocatable": room}
     return drawn
 
 

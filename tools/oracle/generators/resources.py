@@ -65,7 +65,7 @@ def resources(
     requested = requests(draws, spelling, share) | limited
     if HUGE in limited and not {"cpu", "memory"} & requested.keys():
         requested["cpu"] = spelling.cpu(draws, 100)
-    return without_absent({"requests": requested, "limits": limited})
+    return without_absent({"limits": limited, "requests": requested})
 
 
 def container(draws: Draws, name: str, spelling: Spelling = PLAIN, share: float = 0.6) -> Manifest:
@@ -99,4 +99,4 @@ def pod_level(draws: Draws, spelling: Spelling = PLAIN) -> Manifest:
     if draws.happens(0.6):
         drawn["memory"] = spelling.size(draws, large["memory"])
     limits = {name: value for name, value in drawn.items() if draws.happens(0.3)}
-    return without_absent({"requests": drawn, "limits": limits})
+    return without_absent({"limits": limits, "requests": drawn})
