@@ -206,12 +206,13 @@ def _preemption_differences(
     expected: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Iterator[Difference]:
     """Compare the victims on every node where preemption helps, the chosen node and the message."""
-    wanted, proposal = expected["preemption"] or {}, result["preemption"] or {}
+    wanted, proposal = expected["preemption"] or {}, result.get("preemption") or {}
     chosen, node_name = wanted.get("chosen") or [None], proposal.get("nodeName")
     if node_name not in chosen:
         yield Difference(field="chosen", expected=chosen, got=node_name)
-    if result["message"] != expected["fullMessage"]:
-        yield Difference(field="message", expected=expected["fullMessage"], got=result["message"])
+    message = result.get("message")
+    if message != expected["fullMessage"]:
+        yield Difference(field="message", expected=expected["fullMessage"], got=message)
     candidates = {
         name: _as_proposed(victims) for name, victims in wanted.get("candidates", {}).items()
     }

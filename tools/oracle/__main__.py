@@ -1,4 +1,4 @@
-"""`python -m tools.oracle` builds the oracle and checks it with kept vectors."""
+"""`python -m tools.oracle` builds the oracle, checks it with kept vectors, and explores with it."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tools.oracle import explore
 from tools.oracle.build import BuildError, build, releases
 from tools.oracle.check import compare, read_vectors, version_of
 from tools.oracle.process import Oracle, OracleError
@@ -14,6 +15,7 @@ from tools.oracle.process import Oracle, OracleError
 EXAMPLES_SHOWN = 10
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("explore")(explore.run)
 
 
 @app.command("build")
