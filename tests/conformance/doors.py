@@ -188,7 +188,7 @@ def preemption_told(
 
 def failure(case: Case, cluster: Cluster) -> str:
     """What the engine answers wrongly; empty if explanation and placement are right."""
-    want = vectors.expected(case)
+    want = vectors.explained(case)
     pod = objects.pod(case["pod"], incoming=True)
     got = msgspec.to_builtins(explain(cluster, pod))
     del got["semantics"], got["kubernetes"]
