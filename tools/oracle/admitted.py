@@ -5,6 +5,18 @@ from typing import Any
 
 Case = dict[str, Any]
 
+NAMESPACED = (
+    "persistentVolumeClaims",
+    "csiStorageCapacities",
+    "podDisruptionBudgets",
+    "services",
+    "replicationControllers",
+    "replicaSets",
+    "statefulSets",
+    "resourceClaims",
+)
+"""Lists of a case whose objects are in namespaces."""
+
 
 def is_admitted(case: Case) -> bool:
     """Return whether all objects of a case have the defaults that decisions depend on."""
@@ -23,8 +35,8 @@ def is_admitted(case: Case) -> bool:
     )
 
 
-def _has_namespace(pod: Case) -> bool:
-    return bool(_map(pod, "metadata").get("namespace"))
+def _has_namespace(item: Case) -> bool:
+    return bool(_map(item, "metadata").get("namespace"))
 
 
 def _resources_of(pod: Case) -> Iterator[Case]:

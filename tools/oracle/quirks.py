@@ -20,6 +20,9 @@ NO_NAMESPACE = "no-namespace"
 """Stands in a list that would be empty, and would so mean the pod's own namespace."""
 UNCOUNTED = "preemption-spread-uncounts-terminating"
 """The name of the deviation in the dry run of preemption."""
+SKIPPED = "nominated-anti-affinity-not-seen-after-skip"
+"""The name of the deviation for the anti-affinity of nominated pods."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_LEVEL = ("cpu", "memory")
 
 
@@ -43,6 +46,22 @@ def uncounts_terminating(case: Case) -> bool:
     constraints = case["pod"]["spec"].get("topologySpreadConstraints") or ()
     is_hard = any(item.get("whenUnsatisfiable") == "DoNotSchedule" for item in constraints)
     return is_hard and any(pod["metadata"].get("deletionTimestamp") for pod in case["pods"])
+
+
+def without_nominated_terms(case: Case) -> Case | None:
+    """Return a case without the required anti-affinity of nominated pods, or None if none has any.
+
+    kube-scheduler does not see it if PreFilter of InterPodAffinity skips a pod, for which the
+    placed pods alone decide.
+    """
+    rewritten = deepcopy(case)
+    changed = False
+    for pod in rewritten["pods"]:
+        affinity = pod["spec"].get("affinity") or {}
+        if not pod["spec"].get("nodeName") and affinity.get("podAntiAffinity"):
+            affinity["podAntiAffinity"].pop(_REQUIRED, None)
+            changed = True
+    return rewritten if changed else None
 
 
 def _with_listed_namespaces(case: Case) -> Case | None:

@@ -526,6 +526,8 @@ def _devices_in_use(
     if full and draws.happens(0.15):
         of, namespace = draws.choice(full), pod["metadata"]["namespace"]
         item = devices.allocated(draws, "had", namespace, of, [])
+        if "nodeSelector" in item["status"]["allocation"]:
+            item["status"]["reservedFor"] = [{"resource": "pods", "name": "o", "uid": "uid-o"}]
         result = item["status"]["allocation"]["devices"]["results"][0]
         if (result["driver"], result["pool"], result["device"]) not in taken:
             drawn.append(item)
