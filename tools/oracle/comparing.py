@@ -21,6 +21,8 @@ Place = tuple[str, str | None]
 
 CRASHED = "crashed"
 """The field of a difference where the engine fails with an error of ours."""
+NO_VERDICT = "allocation: an error on a node that is refused anyway"
+"""The error of an answer that has an error in place of a verdict."""
 FAILED = ((CRASHED, None), (REFUSED, None))
 """Places where the engine has no answer."""
 ABOUT_PREEMPTION = OF_PREEMPTION | {"candidates", "chosen", "message"}
@@ -84,6 +86,8 @@ class Comparer:
     def _compared(self, case: Case, answer: Case) -> Comparison:
         if "expect" not in answer:
             return Comparison(case=case, error=answer.get("error", "no answer"))
+        if has_error(answer["expect"]):
+            return Comparison(case=case, error=NO_VERDICT)
         case = {**case, "expect": answer["expect"]}
         found = self._differences(case)
         if not found:
@@ -121,6 +125,15 @@ class Comparer:
             return self._engine.differences(case)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
             return [Difference(field=CRASHED, expected="an answer", got=repr(error))]
+
+
+def has_error(expect: Case) -> bool:
+    """Return whether an allocation of devices ended with an error, of which an answer has the text.
+
+    kube-scheduler ends the whole attempt then, unless another filter refused the node before.
+    """
+    verdicts = expect["filters"].get("DynamicResources", {})
+    return any(reason.startswith("claim ") for reasons in verdicts.values() for reason in reasons)
 
 
 def causes(found: Sequence[Difference]) -> list[Place]:

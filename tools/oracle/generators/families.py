@@ -113,10 +113,6 @@ def spelled_quantities(draws: Draws) -> Case:
 def _add_uneven(draws: Draws, container: Manifest) -> None:
     requested = container.setdefault("resources", {}).setdefault("requests", {})
     requested["memory"] = quantities.uneven(draws, draws.choice((1, 1000, 64 * resources.MIB)))
-    if draws.happens(0.5):
-        requested["cpu"] = draws.choice(("0.0001", "1n", "1500u", "0.1005", "1E-4", "3e2m", ".25"))
-        if requested["cpu"] == "3e2m":
-            requested["cpu"] = "3e-2"
 
 
 def _fit(draws: Draws, spelling: resources.Spelling) -> Case:
@@ -151,12 +147,21 @@ def pod_level(draws: Draws) -> Case:
             spec["overhead"] = resources.overhead(draws)
         if draws.happens(0.8):
             spec["resources"] = resources.pod_level(draws)
+            _fill_in(spec)
             if draws.happens(0.25):
                 _zero(draws, spec)
 
     pod = pods.pod(draws, pods.INCOMING)
     add(draws, pod)
     return _case(draws, on, pods.placed(draws, on, draws.randint(0, 12), add), pod)
+
+
+def _fill_in(spec: Manifest) -> None:
+    """Leave out limits of the whole pod with which requests would be filled in."""
+    containers = [*spec["containers"], *spec.get("initContainers", [])]
+    asked = {name for item in containers for name in item.get("resources", {}).get("requests", {})}
+    if (asked & {"cpu", "memory"}) - spec["resources"].get("requests", {}).keys():
+        spec["resources"].pop("limits", None)
 
 
 def _zero(draws: Draws, spec: Manifest) -> None:

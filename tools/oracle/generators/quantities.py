@@ -7,8 +7,6 @@ from tools.oracle.generators.draws import Draws
 
 BINARY = ("Ki", "Mi", "Gi", "Ti")
 MILLI = 1000
-NANO = 10**9
-_PLAIN = "plain"
 
 
 def cpu(draws: Draws, milli: int) -> str:
@@ -23,11 +21,14 @@ def size(draws: Draws, count: int) -> str:
 
 
 def uneven(draws: Draws, count: int) -> str:
-    """Spell a number that is rounded up, at most by one, to `count`."""
-    below = Decimal(count) - draws.choice([Decimal("0.5"), Decimal("0.001"), Decimal("0.999999")])
+    """Spell a number that is rounded up, at most by one, to `count`.
+
+    There is nothing finer than thousandths, as kube-apiserver rounds each quantity up to these.
+    """
+    below = Decimal(count) - draws.choice((Decimal("0.5"), Decimal("0.001"), Decimal("0.999")))
     if below <= 0:
         return _plain(count)
-    return draws.choice([format(below, "f"), f"{below * NANO:f}".partition(".")[0] + "n"])
+    return draws.choice((format(below, "f"), f"{int(below * MILLI)}m", f"{int(below * MILLI)}e-3"))
 
 
 def _plain(count: int) -> str:
