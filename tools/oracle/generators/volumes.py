@@ -257,17 +257,21 @@ def _limit(draws: Draws) -> Manifest:
 
 
 def csi_drivers(draws: Draws) -> list[Manifest]:
-    """Draw drivers, with storage capacity or without, and what they do on nodes without them."""
+    """Draw drivers, with storage capacity or without; at most one has to be on a pod's node.
+
+    If a node lacked two such drivers, the order of a map would decide which of them is named.
+    """
+    needed = draws.choice((*DRIVERS[:2], None))
     return [
         {
             "metadata": {"name": name},
             "spec": {
                 **draws.optional(0.8, "storageCapacity", draws.happens(0.7)),
-                **draws.optional(0.6, "preventPodSchedulingIfMissing", draws.happens(0.8)),
+                **draws.optional(0.7, "preventPodSchedulingIfMissing", name == needed),
             },
         }
         for name in DRIVERS
-        if draws.happens(0.75)
+        if draws.happens(0.8)
     ]
 
 
