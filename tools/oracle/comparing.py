@@ -1,19 +1,13 @@
 """A case put to the oracle and to the engine, and what their answers differ in."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from tools.conformance.cases import ABSENT, OF_PREEMPTION, Difference
+from tools.conformance.cases import ABSENT, BY_DOCUMENTATION, Difference
 from tools.oracle.admitted import is_admitted
 from tools.oracle.engine import REFUSED, Engine
-from tools.oracle.quirks import (
-    SKIPPED,
-    UNCOUNTED,
-    documented,
-    uncounts_terminating,
-    without_nominated_terms,
-)
+from tools.oracle.quirks import SKIPPED, documented, without_nominated_terms
 
 Case = dict[str, Any]
 Place = tuple[str, str | None]
@@ -29,8 +23,6 @@ REPEATED = 4
 """How often it is asked once more, where answers differ."""
 FAILED = ((CRASHED, None), (REFUSED, None))
 """Places where the engine has no answer."""
-ABOUT_PREEMPTION = OF_PREEMPTION | {"candidates", "chosen", "message"}
-"""Fields in which answers about preemption differ."""
 _CAUSES = ("filters", "unresolvable", "prefilter", "prefilterNodes", "scores", "scoreSkipped")
 """Fields from which all others follow, but for those about preemption, and in what order."""
 
@@ -51,10 +43,10 @@ class Comparison:
     differences: Sequence[Difference] = ()
     places: Sequence[Place] = ()
     """Where the answers differ, without what only follows from that."""
+    known: str | None = None
+    """The name of what explains the differences, if it is known."""
     deviations: Sequence[str] = ()
-    """The known deviations of kube-scheduler's code that explain the differences."""
-    documented: Case | None = None
-    """What the documented rules answer, if deviations explain the differences."""
+    """The deviations of kube-scheduler's code for which the documented rules answer otherwise."""
     error: str | None = None
     """Why the oracle has no answer."""
 
@@ -68,21 +60,27 @@ class Comparer:
         self._engine = engine
 
     def compare(self, cases: Sequence[Case]) -> Iterator[Comparison]:
-        """Yield what comes of each case."""
+        """Yield what comes of each case, by the rules of the code and by those that are documented.
+
+        Where these differ, a case that is answered alike by the code is then compared by the
+        documented rules.
+        """
         asked = [self._in_version(case) for case in cases]
         answers = list(self._oracle.answers(asked))
         for case, answer in zip(asked, answers, strict=True):
-            yield self._compared(case, answer)
+            comparison = self._compared(case, answer)
+            is_open = comparison.error is None and not comparison.places
+            yield self._by_documentation(comparison) if is_open else comparison
 
     def differs(self, case: Case, place: Place) -> bool:
-        """Return whether the answers to a case differ in one place, not by a known deviation.
+        """Return whether the answers to a case differ in one place for an unknown reason.
 
         A case with objects that kube-apiserver would have changed has no answer to differ.
         """
         if not is_admitted(case):
             return False
         (comparison,) = self.compare([case])
-        return not comparison.deviations and place in comparison.places
+        return comparison.known is None and place in comparison.places
 
     def _in_version(self, case: Case) -> Case:
         return {**case, "config": {**case["config"], "kubernetes": self._version}}
@@ -97,38 +95,32 @@ class Comparer:
         if not found:
             return Comparison(case=case)
         places = causes(found)
-        deviations, rule = self._deviations(case, found) if places[0] not in FAILED else ((), None)
-        return Comparison(
-            case=case,
-            differences=found,
-            places=places,
-            deviations=deviations,
-            documented=rule,
-        )
+        known = None if places[0] in FAILED else self._known(case)
+        return Comparison(case=case, differences=found, places=places, known=known)
 
-    def _deviations(
-        self, case: Case, found: Sequence[Difference]
-    ) -> tuple[Sequence[str], Case | None]:
-        """Return the known deviations without which the answers would be equal.
+    def _known(self, case: Case) -> str | None:
+        """Return what explains that the answers differ, or None.
 
         Some answers depend on the order of a map, and so are others when they are asked for again.
         """
         others = self._oracle.answers([case] * REPEATED)
         if any(not self._differences({**case, "expect": one["expect"]}) for one in others):
-            return [UNSTEADY], None
-        rewritten = documented(case)
-        if rewritten is not None:
-            names, question = rewritten
-            (answer,) = self._oracle.answers([question])
-            rule = answer.get("expect")
-            if rule is not None and not self._differences({**case, "expect": rule}):
-                return names, rule
+            return UNSTEADY
         unseen = without_nominated_terms(case)
-        if unseen is not None and not self._differences(unseen):
-            return [SKIPPED], None
-        of_preemption = all(item.field in ABOUT_PREEMPTION for item in found)
-        is_uncounted = of_preemption and uncounts_terminating(case)
-        return ([UNCOUNTED] if is_uncounted else ()), None
+        return SKIPPED if unseen is not None and not self._differences(unseen) else None
+
+    def _by_documentation(self, comparison: Comparison) -> Comparison:
+        """Compare by the documented rules, where these answer otherwise than the code."""
+        rewritten = documented(comparison.case)
+        if rewritten is None:
+            return comparison
+        names, question = rewritten
+        (answer,) = self._oracle.answers([question])
+        if answer.get("expect", comparison.case["expect"]) == comparison.case["expect"]:
+            return comparison
+        config = {**comparison.case["config"], **BY_DOCUMENTATION}
+        by_rule = self._compared({**comparison.case, "config": config}, answer)
+        return replace(by_rule, deviations=names)
 
     def _differences(self, case: Case) -> list[Difference]:
         try:

@@ -52,8 +52,10 @@ class Outcome:
 
     cases: int = 0
     differ: int = 0
+    known: Counter[str] = field(default_factory=Counter)
+    """Cases that differ for a known reason, by its name."""
     deviations: Counter[str] = field(default_factory=Counter)
-    """Cases that differ by known deviations alone, by the name of each."""
+    """Cases that were also compared by a documented rule, by the name of the deviation from it."""
     errors: Counter[str] = field(default_factory=Counter)
     """Cases to which the oracle has no answer, by its error."""
     places: Counter[Place] = field(default_factory=Counter)
@@ -63,10 +65,11 @@ class Outcome:
     def add(self, comparison: Comparison) -> None:
         """Count one more case."""
         self.cases += 1
+        self.deviations.update(comparison.deviations)
         if comparison.error is not None:
             self.errors[_kind_of(comparison.error)] += 1
-        elif comparison.deviations:
-            self.deviations.update(comparison.deviations)
+        elif comparison.known is not None:
+            self.known[comparison.known] += 1
         elif comparison.places:
             self.differ += 1
             self.places.update(comparison.places)
@@ -77,6 +80,7 @@ class Outcome:
         """Add the counts of another share."""
         self.cases += other.cases
         self.differ += other.differ
+        self.known += other.known
         self.deviations += other.deviations
         self.errors += other.errors
         self.places += other.places
@@ -185,7 +189,8 @@ def _row(version: str, family: str, outcome: Outcome) -> str:
     parts += [
         f"{count} {' '.join(filter(None, place))}" for place, count in outcome.places.most_common()
     ]
-    parts += [f"{count} by {name}" for name, count in outcome.deviations.items()]
+    parts += [f"{count} by {name}" for name, count in outcome.known.items()]
+    parts += [f"{count} also documented ({name})" for name, count in outcome.deviations.items()]
     parts += [f"{count} without an answer ({error})" for error, count in outcome.errors.items()]
     return ", ".join(parts)
 

@@ -1,7 +1,7 @@
-"""Known deviations of kube-scheduler's code from Kubernetes' documented rules, which Moorage follows.
+"""Known deviations of kube-scheduler's code from Kubernetes' documented rules.
 
-A deviation is stated by rewriting a case: to the rewritten case, kube-scheduler's code gives the
-answer that the documented rule gives to the original.
+Moorage has both, by a setting. A deviation is stated by rewriting a case: to the rewritten case,
+kube-scheduler's code gives the answer that the documented rule gives to the original.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +18,6 @@ Rewrite = Callable[[Case], Case | None]
 
 NO_NAMESPACE = "no-namespace"
 """Stands in a list that would be empty, and would so mean the pod's own namespace."""
-UNCOUNTED = "preemption-spread-uncounts-terminating"
-"""The name of the deviation in the dry run of preemption."""
 SKIPPED = "nominated-anti-affinity-not-seen-after-skip"
 """The name of the deviation for the anti-affinity of nominated pods."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -35,17 +33,6 @@ def documented(case: Case) -> tuple[list[str], Case] | None:
             names.append(name)
             case = rewritten
     return (names, case) if names else None
-
-
-def uncounts_terminating(case: Case) -> bool:
-    """Return whether removing a terminating pod may lower spread counts that never had it.
-
-    This deviation is in the dry run of preemption alone, and no other case has the documented
-    answer.
-    """
-    constraints = case["pod"]["spec"].get("topologySpreadConstraints") or ()
-    is_hard = any(item.get("whenUnsatisfiable") == "DoNotSchedule" for item in constraints)
-    return is_hard and any(pod["metadata"].get("deletionTimestamp") for pod in case["pods"])
 
 
 def without_nominated_terms(case: Case) -> Case | None:
