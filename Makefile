@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help packages setup checks run test gate-test quick clients explore-contract explore verdicts engine-check lint format openapi openapi-check public client page page-check docs looks browser conformance oracle bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test quick clients explore-contract explore verdicts engine-check lint format openapi openapi-check public client page page-check docs looks browser conformance oracle explore-oracle bench simulate-protocol compare-stores race inject-faults mutants recovery ha failovers many-servers upgrades dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +154,9 @@ conformance: setup ## compare with kube-scheduler's answers, by simulations and 
 oracle: packages ## build kube-scheduler's own code of three versions as an oracle, and check it with the kept vectors (needs Go)
 	@nice .venv/bin/python -m tools.oracle build --jobs $(JOBS)
 	@nice .venv/bin/python -m tools.oracle check $(FILES)
+
+explore-oracle: packages ## put random cases to the oracle and to the engine, and make those that differ small (needs Go) (ARGS="--kubernetes 1.36 --cases 1000 --keep DIR")
+	@nice .venv/bin/python -m tools.oracle explore $(ARGS)
 
 bench: setup ## three workloads on each layer, once (ARGS="SchedulingBasic --runs 5" for one; ARGS=--help)
 	.venv/bin/python -m bench $(ARGS)

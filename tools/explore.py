@@ -1,9 +1,10 @@
 """Look for bugs that the gate cannot find, as it always does the same: `python -m tools.explore`.
 
 Until the time is over, this runs in turn: parts of the test suite in random order, with fresh seeds
-and more examples; the simulation; placements and plans that race; and faults in real processes. For each
-failure it prints the one command that repeats it, and whether that command failed again. A seed
-that is found here becomes a fixed case of the gate.
+and more examples; the simulation; placements and plans that race; faults in real processes; and
+random cases beside kube-scheduler's own code, where Go is there to build it. For each failure it
+prints the one command that repeats it, and whether that command failed again. A seed that is found
+here becomes a fixed case of the gate.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import itertools
 import os
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,7 @@ SIMULATED = 100
 RACED, ROUND = 4_000, 2_000
 PLANNED = 2_000
 INJECTED = 10
+COMPARED = 40
 SEED_MAX = 10**9
 
 
@@ -181,6 +184,15 @@ def faults(seed: int) -> Iterator[Failure]:
     yield from _whole([PYTHON, "-m", "tests.concurrency.faults", *numbers], accepted=(0,))
 
 
+def oracle(seed: int) -> Iterator[Failure]:
+    """Compare the engine with kube-scheduler's own code on random cases."""
+    if shutil.which("go") is None:
+        print("The oracle is left out, as there is no Go to build it.", flush=True)
+        return
+    numbers = ("--cases", str(COMPARED), "--seed", str(seed))
+    yield from _whole([PYTHON, "-m", "tools.oracle", "explore", *numbers], accepted=(0,))
+
+
 def _whole(words: Sequence[str], accepted: Sequence[int]) -> Iterator[Failure]:
     command = Command(words)
     done = command.run()
@@ -194,6 +206,7 @@ EXPLORATIONS: Mapping[str, Exploration] = {
     "race": race,
     "plans": plans,
     "faults": faults,
+    "oracle": oracle,
 }
 
 

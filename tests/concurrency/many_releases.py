@@ -12,8 +12,8 @@ import time
 from collections import Counter
 from itertools import count
 
-from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.test_releases import history, judged
+from tools.ledger import Campaign, add_ledger
 
 SEED_MAX = 10**9
 

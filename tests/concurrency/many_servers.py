@@ -32,10 +32,10 @@ from tests.concurrency.checker import check
 from tests.concurrency.checker.counting import check_by_counting
 from tests.concurrency.checker.history import Call
 from tests.concurrency.faults.site import connect, start_all
-from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.race import metrics
 from tests.concurrency.racing import SETUP, TOKEN, member, nodes
 from tests.processes import family, own_address, signal_all
+from tools.ledger import Campaign, add_ledger
 
 SECRET = "what-only-these-servers-know-of-all"
 FIRST_PORT = 20_000

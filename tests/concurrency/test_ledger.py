@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.concurrency import ledger
-from tests.concurrency.ledger import LEDGER, PAGE, Campaign, Entry, add_ledger, page, read, write
+from tools import ledger
+from tools.ledger import LEDGER, PAGE, Campaign, Entry, add_ledger, page, read, write
 
 ONE = Entry(
     campaign="race",

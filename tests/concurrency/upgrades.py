@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from service.server.local_server import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import Site, site
-from tests.concurrency.ledger import Campaign, add_ledger
 from tools.dump_release import extract
+from tools.ledger import Campaign, add_ledger
 
 
 async def upgrade_under_load(old: Path) -> Counter[str]:

@@ -15,6 +15,7 @@ from tests.conformance import vectors
 from tests.conformance.vectors import Case
 from tests.engine import objects
 from tests.seeds import chance
+from tools.conformance.cases import full_message
 
 Change = Callable[[Cluster], None]
 
@@ -149,7 +150,12 @@ def preemption_failure(case: Case, cluster: Cluster) -> str:
     got, node_name = preemption_told(
         cluster, objects.pod(case["pod"], incoming=True), _budgets(case)
     )
+    want["fullMessage"] = full_message(told, node_name)
     if got["preemption"] is not None:
+        want["preemption"] = want["preemption"] and {
+            **want["preemption"],
+            "message": want["fullMessage"],
+        }
         got["preemption"] |= {"chosen": chosen, "message": got["fullMessage"]}
     right = node_name in chosen
     return vectors.report(case, got, want) or ("" if right else f"{case['name']}: {node_name}")
@@ -188,7 +194,7 @@ def preemption_told(
 
 def failure(case: Case, cluster: Cluster) -> str:
     """What the engine answers wrongly; empty if explanation and placement are right."""
-    want = vectors.expected(case)
+    want = vectors.explained(case)
     pod = objects.pod(case["pod"], incoming=True)
     got = msgspec.to_builtins(explain(cluster, pod))
     del got["semantics"], got["kubernetes"]

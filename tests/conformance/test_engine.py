@@ -6,9 +6,12 @@ from service.engine import explain, place
 from tests.conformance import doors, vectors
 from tests.engine import objects
 from tests.seeds import EXPLORING
+from tools.conformance.cases import asks_for_preemption
 
 WANDERING_SHARE = 4
 """The gate reaches the state of one in so many cases by a winding road."""
+VERSION_CHUNKS = 4
+"""The cases of each version are dealt to this many tests."""
 
 
 @pytest.mark.parametrize("number", range(vectors.CHUNKS))
@@ -36,6 +39,26 @@ def test_engine_chooses_the_same_victims_where_it_tries_each_node_by_itself(numb
     monkeypatch.setattr("service.engine.state.pods.importance.DEPTH_MAX", 0)
     cases = vectors.preemptions()[number :: 4 * vectors.CHUNKS]
     told = [doors.preemption_failure(case, doors.fresh(case)) for case in cases]
+    assert not any(told), "\n".join(filter(None, told))
+
+
+@pytest.mark.parametrize("version", vectors.versions())
+@pytest.mark.parametrize("number", range(VERSION_CHUNKS))
+def test_engine_answers_as_each_version_of_kubernetes(version, number):
+    cases = vectors.of_version(version)[number::VERSION_CHUNKS]
+    told = [doors.failure(case, doors.fresh(case)) for case in cases]
+    told += [
+        doors.preemption_failure(case, doors.fresh(case))
+        for case in cases
+        if asks_for_preemption(case)
+    ]
+    assert not any(told), "\n".join(filter(None, told))
+
+
+@pytest.mark.parametrize("version", vectors.versions())
+def test_engine_answers_as_each_version_by_whatever_road_it_came_to_a_state(version):
+    cases = vectors.of_version(version)[:: 1 if EXPLORING else 2 * WANDERING_SHARE]
+    told = [doors.failure(case, doors.wandering(case)) for case in cases]
     assert not any(told), "\n".join(filter(None, told))
 
 

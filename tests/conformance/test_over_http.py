@@ -56,6 +56,15 @@ def test_some_of_the_cases_are_answered_alike_on_a_stored_cluster(client, part):
     assert [(c.name, c.differences) for c in checks if c.differences] == []
 
 
+@pytest.mark.parametrize("version", vectors.versions())
+def test_cases_of_each_version_are_answered_alike_through_simulations(client, version):
+    checks = [
+        check_case(client, case)
+        for case in share_of(vectors.of_version(version), 2 * SIMULATED_SHARE)
+    ]
+    assert [(c.name, c.differences) for c in checks if c.differences] == []
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_step_of_a_trace_is_answered_alike(client, part):
     for trace in share_of(vectors.traces(), TRACE_SHARE)[part::PARTS]:

@@ -20,6 +20,18 @@ def test_reference_answers_every_field_of_a_case(number):
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.parametrize("version", vectors.versions())
+def test_reference_answers_as_each_version_of_kubernetes(version):
+    cases = vectors.of_version(version)[:: 1 if EXPLORING else 2 * SHARE]
+    failures = [
+        failure
+        for case in cases
+        if "resourceClaims" not in case
+        if (failure := vectors.report(case, reference_answer(case), vectors.explained(case)))
+    ]
+    assert not failures, "\n".join(failures)
+
+
 def reference_answer(case):
     config = vectors.config_of(case) | {"preAdmission": case["config"].get("preAdmission", False)}
     parts = [case[name] for name in ("namespaces", "nodes", "pods", "pod")]

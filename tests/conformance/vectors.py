@@ -1,4 +1,4 @@
-"""The conformance vectors of kube-scheduler v1.35.4, and how answers are compared with them."""
+"""The conformance vectors of kube-scheduler, and how answers are compared with them."""
 
 import gzip
 import json
@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools.conformance.cases import by_documentation, objects_of, settings_of
+from service.model.cluster.versions.known import VERSIONS
+from tools.conformance.cases import OF_PREEMPTION, by_documentation, objects_of, settings_of
 
 __all__ = [
     "ABSENT",
@@ -18,10 +19,13 @@ __all__ = [
     "config_of",
     "differences",
     "expected",
+    "explained",
     "load",
     "objects_of",
+    "of_version",
     "report",
     "traces",
+    "versions",
 ]
 
 FOLDER = Path(__file__).parent / "vectors"
@@ -35,8 +39,12 @@ ABSENT = "(absent)"
 @cache
 def load(name: str) -> tuple[Case, ...]:
     """The cases of one of the files, such as `fuzz_public`."""
-    with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(_path(name), "rt", encoding="utf-8") as lines:
         return tuple(json.loads(line) for line in lines)
+
+
+def _path(name: str) -> Path:
+    return FOLDER / f"{name}.jsonl.gz"
 
 
 @cache
@@ -67,6 +75,22 @@ def traces() -> tuple[Case, ...]:
 def preemptions() -> tuple[Case, ...]:
     """600 decisions for pods that fit nowhere, and a case more where code and documentation differ."""
     return _with_documented(load("preemption_public"))
+
+
+def versions() -> tuple[str, ...]:
+    """The Kubernetes versions that have vectors of their own, for all kinds of cases."""
+    return tuple(name for name in VERSIONS if _path(f"vectors_{name}").exists())
+
+
+@cache
+def of_version(version: str) -> tuple[Case, ...]:
+    """600 decisions of a version, of all families that random cases are drawn from."""
+    return _with_documented(load(f"vectors_{version}"))
+
+
+def explained(case: Case) -> dict[str, Any]:
+    """What a case expects, without what it expects of preemption."""
+    return {name: value for name, value in expected(case).items() if name not in OF_PREEMPTION}
 
 
 def config_of(case: Case) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`python -m tools.oracle` builds the oracle and checks it with kept vectors."""
+"""`python -m tools.oracle` builds the oracle, checks it with kept vectors, and explores with it."""
 
 import os
 import sys
@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
+from tools.oracle import explore, selection
 from tools.oracle.build import BuildError, build, releases
 from tools.oracle.check import compare, read_vectors, version_of
 from tools.oracle.process import Oracle, OracleError
 
+VECTORS = Path(__file__).parents[2] / "tests" / "conformance" / "vectors"
 EXAMPLES_SHOWN = 10
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("explore")(explore.run)
 
 
 @app.command("build")
@@ -51,6 +54,30 @@ def check(
         for example in comparison.examples[:EXAMPLES_SHOWN]:
             print(f"    {example}")
     sys.exit(differ)
+
+
+@app.command("select")
+def select_vectors(
+    versions: Annotated[list[str] | None, typer.Argument(help="All, if none is given.")] = None,
+    *,
+    seed: Annotated[int, typer.Option(help="Of the fresh cases.")] = selection.SEED,
+    cases: Annotated[int, typer.Option(help="Fresh cases of each family.")] = selection.DRAWN,
+    workers: Annotated[int, typer.Option(help="Cases answered at once.")] = os.cpu_count() or 1,
+) -> None:
+    """Choose the kept vectors of each version from fresh cases and from those of 1.35."""
+    given = list(selection.read(sorted(VECTORS.glob("*_public.jsonl.gz"))))
+    for version in versions or releases():
+        pool = [*given, *selection.drawn(seed, cases)]
+        answered = selection.answered(version, pool, workers)
+        known = [case for case in answered if selection.is_small(case)]
+        kept = selection.select(known, selection.KEPT)
+        names = {case["name"] for case in kept}
+        others = [case for case in known if case["name"] not in names]
+        more = selection.select(others, selection.MORE)
+        for part, name in ((kept, "vectors"), (more, "more_vectors")):
+            path = VECTORS / f"{name}_{version}.jsonl.gz"
+            selection.write(part, path)
+            print(f"{path.name}: {len(part)} of {len(known)} cases, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -56,12 +56,14 @@ func (s *scheduler) explain(ctx context.Context, one *schedulingCase, expect *ex
 		return err
 	}
 	if len(candidates) > 0 {
-		expect.FullMessage = message
-		expect.Preemption = &preemptionResult{Candidates: map[string]candidateVictims{}, Message: message}
+		expect.Preemption = &preemptionResult{Candidates: map[string]candidateVictims{}}
 		for _, candidate := range candidates {
 			expect.Preemption.Candidates[candidate.Name()] = victimsOf(candidate)
 		}
 		expect.Preemption.Chosen = s.chosen(ctx, candidates)
+		node := expect.Preemption.Chosen[0]
+		expect.FullMessage = message + preemptionReport(node, len(expect.Preemption.Candidates[node].Victims))
+		expect.Preemption.Message = expect.FullMessage
 		return nil
 	}
 	return s.postFilter(ctx, state, one.Pod, diagnosis, expect)

@@ -62,3 +62,8 @@ func releaseOptions(_ context.Context, _ *internalcache.Snapshot) []frameworkrun
 	}
 	return options
 }
+
+// preemptionReport returns what PostFilter adds to the message where preemption helps.
+func preemptionReport(string, int) string {
+	return ""
+}

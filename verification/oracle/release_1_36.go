@@ -61,3 +61,8 @@ func releaseOptions(ctx context.Context, _ *internalcache.Snapshot) []frameworkr
 	}
 	return options
 }
+
+// preemptionReport returns what PostFilter adds to the message where preemption helps.
+func preemptionReport(string, int) string {
+	return ""
+}

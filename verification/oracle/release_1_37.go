@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -62,4 +63,9 @@ func releaseOptions(ctx context.Context, snapshot *internalcache.Snapshot) []fra
 		options = append(options, frameworkruntime.WithPodGroupManager(internalcache.New(ctx, nil, true, utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup))))
 	}
 	return options
+}
+
+// preemptionReport returns what PostFilter adds to the message where preemption helps.
+func preemptionReport(node string, victims int) string {
+	return fmt.Sprintf(" preemption: found a potential placement for pod on node %v, preempting %d victims", node, victims)
 }

@@ -79,8 +79,8 @@ class NoPreemption(NamedTuple):
     def message_after(self, message: str) -> str:
         """Return Kubernetes' report on a pod that was refused with this message.
 
-        If PreFilter refused all nodes, DynamicResources does not find its own state, and preemption
-        is not called.
+        If the PreFilter of another plugin refused all nodes, DynamicResources does not find its own
+        state, and preemption is not called.
         """
         if message == NO_NODES:
             return message
@@ -121,7 +121,9 @@ def preempt(
         return outcome
     if cluster.config.scheduler_version.omits_device_report:
         return outcome._replace(of_devices="")
-    return outcome if pod_class.devices is None else outcome._replace(of_devices=CLAIMS_KEPT)
+    devices = pod_class.devices
+    knows_none = devices is None or devices.rejection() is not None
+    return outcome if knows_none else outcome._replace(of_devices=CLAIMS_KEPT)
 
 
 def _preempt(
@@ -136,8 +138,10 @@ def _preempt(
 ) -> Preemption | NoPreemption:
     profile = profile_of(cluster, pod)
     prefiltered = prefilter(cluster, pod_class, profile)
-    if not cluster.nodes.count or isinstance(prefiltered, PrefilterRejection):
+    if not cluster.nodes.count:
         return NoPreemption(None)
+    if isinstance(prefiltered, PrefilterRejection):
+        return _without_nodes(cluster, pod, profile, prefiltered)
     tried = _resolvable_at_first(cluster, pod, profile, prefiltered)
     if pod.spec.preemption_policy == "Never":
         return NoPreemption(f"preemption: {NEVER}")
@@ -157,6 +161,23 @@ def _preempt(
     if scope == "Domains":
         search.search_across_nodes(np.flatnonzero(resolvable))
     return search.outcome(all_candidates=all_candidates)
+
+
+def _without_nodes(
+    cluster: Cluster, pod: Pod, profile: Profile, rejection: PrefilterRejection
+) -> NoPreemption:
+    """Return the answer for a pod that was refused before any node was examined.
+
+    Preemption is called only if it was DynamicResources that refused the pod, and finds no node.
+    """
+    plugins = {plugin.name: plugin for plugin in profile.prefilters}
+    if not plugins[rejection.plugin].allocates_devices:
+        return NoPreemption(None)
+    if pod.spec.preemption_policy == "Never":
+        return NoPreemption(f"preemption: {NEVER}")
+    count = cluster.nodes.count
+    message = message_of(count, Counter({NOT_HELPFUL: count}))
+    return NoPreemption(f"preemption: {message}", ends_nomination=True)
 
 
 def _prefiltered_nodes(cluster: Cluster, prefiltered: PrefilterNodes | None) -> Mask:

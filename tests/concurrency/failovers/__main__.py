@@ -20,9 +20,9 @@ from tests.concurrency.failovers.figures import Episode, silence, table
 from tests.concurrency.failovers.replicated import LOOK_SECONDS, Replicated, replicated
 from tests.concurrency.faults.pressure import Pressure
 from tests.concurrency.faults.site import Site, site
-from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.race import workload
 from tests.waiting import WAIT_SECONDS
+from tools.ledger import Campaign, add_ledger
 
 REQUEST_SECONDS_MAX = "30"
 CALM_SECONDS = 2.0

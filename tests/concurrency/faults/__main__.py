@@ -23,7 +23,7 @@ from traceback import format_exception
 
 from tests.concurrency.faults.kinds import KINDS
 from tests.concurrency.faults.stage import Ended, Job, run_stage
-from tests.concurrency.ledger import Campaign, add_ledger
+from tools.ledger import Campaign, add_ledger
 
 
 def main() -> int:

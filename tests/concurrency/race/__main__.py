@@ -28,7 +28,6 @@ import httpx
 import msgspec
 
 from tests.concurrency.callers import bearer
-from tests.concurrency.ledger import Campaign, add_ledger, commit_that_runs
 from tests.concurrency.plans.campaign import PlanFigures, PlanReport, race_plans, read_plan_rounds
 from tests.concurrency.race import metrics, workload
 from tests.concurrency.race.costs import Meter
@@ -36,6 +35,7 @@ from tests.concurrency.race.driving import Round
 from tests.concurrency.race.report import Report, RoundFigures, add_round, read_rounds
 from tests.concurrency.race.stage import TOKEN, stage
 from tests.concurrency.race.verdict import Verdict, check_round
+from tools.ledger import Campaign, add_ledger, commit_that_runs
 
 ITEMS_AT_ONCE = 5_000
 """How many objects of a cluster are written by one request; servers limit that."""

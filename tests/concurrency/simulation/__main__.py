@@ -6,13 +6,13 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.planted import BUGS
 from tests.concurrency.simulation.account import account, told
 from tests.concurrency.simulation.campaign import Summary, cores, run_seeds
 from tests.concurrency.simulation.reproducer import Reproducer
 from tests.concurrency.simulation.run import simulate
 from tests.concurrency.simulation.shrinking import add_shrinking, failed, shrink
+from tools.ledger import Campaign, add_ledger
 
 
 def main() -> int:

@@ -27,11 +27,11 @@ from service.store.db.connector import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.postgres import PostgresStore
 from service.store.schema.migrate import upgrade
-from tests.concurrency.ledger import Campaign, add_ledger
 from tests.concurrency.simulation.campaign import cores
 from tests.concurrency.simulation.recording import RecordedCall, told, told_error
 from tests.concurrency.simulation.run import simulate
 from tests.databases import Databases
+from tools.ledger import Campaign, add_ledger
 
 _TOLD_WHAT = """
     CREATE SCHEMA told;

@@ -240,3 +240,23 @@ def test_the_only_pods_that_affinity_asks_for_may_go_if_the_pod_begins_its_group
     wanted = asking("2").label(app="web").require_affinity("host", matching(app="web"))
     scene = Scene(full("n1"), placed("a", "n1", cpu="2").label(app="web"))
     assert [each.name for each in proposal(scene, wanted).victims.pods] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (None, "0/1 nodes are available: 1 Preemption is not helpful for scheduling."),
+        ("Never", "not eligible due to preemptionPolicy=Never."),
+    ],
+)
+def test_preemption_is_asked_where_device_claims_refuse_all_nodes(
+    policy: str | None, why: str
+) -> None:
+    scene, claiming = Scene(full("n1"), kubernetes="1.36"), asking("1")
+    claiming["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimName": "absent"}]
+    claiming["spec"]["preemptionPolicy"] = policy
+    incoming = objects.pod(claiming, incoming=True)
+    found = preempt(scene.engine, incoming)
+    assert isinstance(found, NoPreemption)
+    full_message = found.message_after("No.")
+    assert full_message == f"No. no new claims to deallocate, preemption: {why}"
