@@ -87,7 +87,7 @@ def test_a_strategy_of_a_profile_comes_before_the_clusters() -> None:
 
 def test_the_resources_of_a_profile_are_those_that_are_balanced() -> None:
     name = "NodeResourcesBalancedAllocation"
-    own = cluster(told(name, resources=[{"name": "memory"}]))
+    own = cluster(told(name, resources=[{"name": "memory"}]), kubernetes="1.35")
     assert explain(own, pod()).scores[name] == {"small": 100}
     assert explain(own, pod("default-scheduler")).scores[name] == {"small": 81}
 

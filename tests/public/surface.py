@@ -28,6 +28,8 @@ _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
+    "kubernetes 1.35": {"kubernetes": "1.35"},
+    "kubernetes 1.36": {"kubernetes": "1.36"},
     "design documents": {"semantics": "DesignDocuments"},
     "most allocated": {"scoringStrategy": "MostAllocated"},
     "requested to capacity ratio": {

@@ -51,7 +51,14 @@ def evaluate_preemption(view: View, pod: Manifest, budgets: list[Manifest]) -> A
         node: {"victims": [key_of(each) for each in victims], "pdbViolations": violations}
         for node, (victims, violations) in found.items()
     }
-    return answer | told | {"preemption": {"candidates": names, "chosen": best, "message": message}}
+    if is_newest:
+        victims, place = (
+            len(found[best[0]][0]),
+            f"found a potential placement for pod on node {best[0]}",
+        )
+        message += f" preemption: {place}, preempting {victims} victims"
+    preemption = {"candidates": names, "chosen": best, "message": message}
+    return answer | told | {"preemption": preemption, "fullMessage": message}
 
 
 Candidate = tuple[list[Manifest], int]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 Manifest = dict[str, Any]
 Labels = dict[str, str]
 
-NEWEST = "1.35"
+NEWEST = "1.37"
 """The Kubernetes version that clusters follow which name none."""
 
 

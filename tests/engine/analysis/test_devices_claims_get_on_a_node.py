@@ -212,8 +212,8 @@ EVERYTHING = {
 }
 
 
-def scene(*made: Manifest, claim: Manifest | None = None) -> Cluster:
-    cluster = objects.cluster({}, [], [*NODES], [], [*CLASSES, *made])
+def scene(*made: Manifest, claim: Manifest | None = None, version: str = "1.37") -> Cluster:
+    cluster = objects.cluster({"kubernetes": version}, [], [*NODES], [], [*CLASSES, *made])
     asking = device_claim("c")
     asking["spec"] = {"devices": claim or EVERYTHING}
     cluster.put_object(objects.kept(asking))
@@ -276,9 +276,9 @@ def test_one_device_of_an_invalid_pool_is_not_given_either():
 def test_devices_of_features_that_are_off_are_not_given():
     sliced = resource_slice("n1", device("a") | {"consumesCounters": [{"counterSet": "x"}]})
     waiting = resource_slice("n2", device("a") | {"bindingConditions": ["ready"]})
-    assert reasons(scene(sliced, waiting)) == {"n1": [NOT_ALL], "n2": [NOT_ALL]}
+    assert reasons(scene(sliced, waiting, version="1.35")) == {"n1": [NOT_ALL], "n2": [NOT_ALL]}
     shared = resource_slice("n1", device("a"), sharedCounters=[{"name": "x", "counters": {}}])
-    assert reasons(scene(shared, part("s2", "n2", "b"))) == {"n1": [NOT_ALL]}
+    assert reasons(scene(shared, part("s2", "n2", "b"), version="1.35")) == {"n1": [NOT_ALL]}
 
 
 def test_a_selector_without_an_answer_refuses_the_node_with_the_error():

@@ -32,8 +32,8 @@ def test_each_plugin_that_concerns_a_pod_is_timed_once_at_each_extension_point()
     timed = time_plugins(cluster(), parsed(tolerant), ticks())
     filters = [each.plugin for each in timed if each.extension_point == "Filter"]
     assert filters == [
-        *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"),
-        *("NodePorts", "NodeResourcesFit", "PodTopologySpread"),
+        *("NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity"),
+        *("NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures", "PodTopologySpread"),
     ]
     scores = [each.plugin for each in timed if each.extension_point == "Score"]
     assert {"NodeResourcesFit", "TaintToleration", "ImageLocality", "InterPodAffinity"} <= {*scores}

@@ -14,6 +14,7 @@ from tests.engine import objects
 from tests.engine.scene import Scene
 from tests.reference import ReferenceCluster, evaluate_preemption
 from tests.seeds import chance, examples
+from tools.conformance.cases import full_message
 
 PROBES = 3
 KEYS = ("host", "zone")
@@ -120,8 +121,9 @@ class Twins:
         budgets = [objects.budget(each) for each in self.budgets]
         told, chosen = preemption_told(self.engine, objects.pod(probe, incoming=True), budgets)
         best = (want["preemption"] or {"chosen": [None]})["chosen"]
+        want["fullMessage"] = full_message(want, chosen)
         if told["preemption"] is not None:
-            told["preemption"] |= {"chosen": best, "message": want["message"]}
+            told["preemption"] |= {"chosen": best, "message": want["preemption"]["message"]}
         found = differences(told, {field: want[field] for field in told})
         return found if chosen in best else [*found, f"{chosen} is none of {best}"]
 

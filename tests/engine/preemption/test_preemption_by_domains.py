@@ -267,7 +267,7 @@ def test_while_preempted_pods_are_leaving_elsewhere_nobody_else_has_to() -> None
     waiting = objects.pod(ALONE | {"status": {"nominatedNodeName": "n1"}}, incoming=True)
     scene = Scene(roomy("n1"), roomy("n2"), leaving, web("more", "n2"))
     found = preempt(scene.engine, waiting, scope="Domains")
-    assert found == NoPreemption(f"preemption: {UNDER_WAY}")
+    assert found == NoPreemption(f"preemption: {UNDER_WAY}", of_devices="")
 
 
 def test_an_affinity_that_is_left_out_for_the_first_pod_of_a_controller_blames_nobody() -> None:

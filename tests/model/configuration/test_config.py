@@ -259,7 +259,7 @@ def test_a_limited_resource_matches_a_scope_that_exists_by_default():
 def test_the_default_profile_always_exists_and_has_the_default_plugins_and_weights():
     (default,) = parse_config({}).scheduler_profiles().values()
     assert default.scheduler_name == "default-scheduler"
-    assert default.filters == frozenset(filtering()) - {FEATURES}
+    assert default.filters == frozenset(filtering())
     assert default.weights == scoring()
     assert "default-scheduler" in parse_config(profile()).scheduler_profiles()
 

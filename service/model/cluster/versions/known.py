@@ -14,7 +14,7 @@ VERSIONS: dict[str, SchedulerVersion] = {version.name: version for version in (V
 
 UNNAMED = V1_35.name
 """The version of stored configurations that name none: they are older than this setting."""
-NEWEST = V1_35.name
+NEWEST = V1_37.name
 """The version of new clusters: the newest that was compared in full with kube-scheduler."""
 
 VersionName = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(VERSIONS)})]
