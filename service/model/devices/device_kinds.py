@@ -221,7 +221,7 @@ def _request(
         class_name=asked.device_class_name,
         selectors=_expressions(asked.selectors),
         takes_all=asked.allocation_mode == "All",
-        count=asked.count,
+        count=asked.count or 1,  # Kubernetes cannot tell 0 from an absent count.
         admin_access=admin_access,
         tolerations=asked.tolerations,
         needs_capacity=asked.capacity is not None and bool(asked.capacity.requests),

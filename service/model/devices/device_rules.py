@@ -292,7 +292,7 @@ SLICE = declared(
 
 
 def _count_fits_mode(request: Record, path: str, problems: Problems) -> None:
-    if request.get("allocationMode") == "All" and request.get("count") is not None:
+    if request.get("allocationMode") == "All" and request.get("count"):
         problems.add(at(path, "count"), "must not be set if allocationMode is All")
 
 
@@ -312,8 +312,8 @@ _TOLERATION = declared(
 _ASKED: Mapping[str, Rule] = {
     "deviceClassName": text(names.dns_subdomain),
     "selectors": _SELECTORS,
-    "allocationMode": one_of("ExactCount", "All"),
-    "count": whole_number(1, INT64_MAX, "must be greater than 0"),
+    "allocationMode": one_of("ExactCount", "All", ""),
+    "count": whole_number(0, INT64_MAX, "must be greater than 0"),
     "tolerations": _at_most(TAINTS_MAX, list_of(_TOLERATION)),
     "capacity": declared(CapacityRequirements, {"requests": map_of(_qualified, quantity)}),
 }

@@ -125,7 +125,7 @@ def with_spec(thing: ObjectBuilder, **spec: Any) -> ObjectBuilder:
             "did you mean exactly.deviceClassName?",
         ),
         (
-            device_claim("c", asking(0)),
+            device_claim("c", asking(-1)),
             "spec.devices.requests[0].exactly.count",
             "must be greater than 0",
         ),

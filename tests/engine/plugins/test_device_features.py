@@ -383,3 +383,24 @@ def test_only_1_35_mixes_up_alternatives_that_ask_for_all_devices(first, old):
     for version in NEW:
         assert given(cluster(version, made, other, claim), "n1") == ["a", "a2"]
     assert given(cluster(OLD, made, other, claim), "n1") == old
+
+
+@pytest.mark.parametrize("version", [OLD, *NEW])
+@pytest.mark.parametrize(
+    ("fields", "devices"),
+    [
+        ({"allocationMode": ""}, ["a"]),
+        ({"allocationMode": None, "count": 0}, ["a"]),
+        ({"allocationMode": "", "count": 2}, ["a", "b"]),
+        ({"allocationMode": "ExactCount", "count": 0}, ["a"]),
+        ({"allocationMode": "All", "count": 0}, ["a", "b"]),
+        ({"allocationMode": "All", "count": None}, ["a", "b"]),
+    ],
+)
+def test_an_empty_mode_and_a_count_of_0_are_the_defaults(
+    version: str, fields: dict[str, Any], devices: list[str]
+) -> None:
+    """Go's types do not distinguish them from absent ones."""
+    claim = device_claim("c", asking(**fields))
+    built = cluster(version, everywhere(device("a"), device("b")), claim)
+    assert given(built, "n1") == devices
