@@ -630,7 +630,7 @@ class ClusterConfig(TypedDict):
 
     kubernetes: NotRequired[Literal["1.35", "1.36", "1.37"]]
     """The Kubernetes version whose kube-scheduler decides. A cluster keeps its version until
-    another one is set; new clusters get the newest. Default: `"1.35"`.
+    another one is set; new clusters get the newest. Default: `"1.37"`.
     """
     kubernetesRules: NotRequired[Literal["Documented", "Implemented"]]
     """Which rules count where the code of this version's kube-scheduler departs from what

@@ -34,9 +34,9 @@ from service.model.core.validators import (
     text,
     whole_number,
 )
-from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM
+from service.model.pods.pod_group import POD_GROUP_LABEL, UPSTREAM, UPSTREAM_GROUP
 
-WORKLOAD_VERSION = "scheduling.k8s.io/v1alpha1"
+WORKLOAD_VERSION = f"{UPSTREAM_GROUP}v1alpha1"
 """The only API version whose Workloads have pod groups that pods name."""
 WORKLOAD_GROUPS_MAX = 8
 """The most pod groups per Workload, as in Kubernetes."""
@@ -226,10 +226,10 @@ SCHEDULED_GROUP_SPEC = declared(
 
 def _has_groups_of_its_version(workload: Record, path: str, problems: Problems) -> None:
     """Check that a Workload lists its groups where its API version has them."""
-    spec = workload.get("spec")
-    if not isinstance(spec, dict):
+    spec, version = workload.get("spec"), workload.get("apiVersion") or WORKLOAD_VERSION
+    if not isinstance(spec, dict) or not str(version).startswith(UPSTREAM_GROUP):
         return
-    first = workload.get("apiVersion") in (None, WORKLOAD_VERSION)
+    first = version == WORKLOAD_VERSION
     field, other = (
         ("podGroups", "podGroupTemplates") if first else ("podGroupTemplates", "podGroups")
     )

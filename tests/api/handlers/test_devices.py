@@ -88,11 +88,13 @@ async def test_a_simulation_gives_devices_of_its_own_objects(harness: Harness) -
 
 async def test_the_message_without_preemption_is_kubernetes_own(harness: Harness) -> None:
     await tell(harness, *SCENE, device_claim("c", asking(3)))
-    answer = await harness.place(pod("p").devices("c").priority(7), preemption="Propose")
-    assert answer["results"][0]["message"] == (
-        "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
-        "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
-    )
+    for version, of_claims in (("1.36", "still not schedulable, "), ("1.37", "")):
+        await harness.configure(kubernetes=version)
+        answer = await harness.place(pod("p").devices("c").priority(7), preemption="Propose")
+        assert answer["results"][0]["message"] == (
+            f"0/2 nodes are available: 2 cannot allocate all claims. {of_claims}preemption: "
+            "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        )
 
 
 def with_spec(thing: ObjectBuilder, **spec: Any) -> ObjectBuilder:

@@ -117,6 +117,7 @@ async def test_a_pod_with_devices_that_is_on_a_node_is_a_fact_and_only_warned_ab
 
 
 async def test_fields_of_devices_whose_features_are_off_are_warned_about(harness: Harness) -> None:
+    await harness.configure(kubernetes="1.35")
     policy = {"value": "1", "requestPolicy": {"default": "1"}}
     shared = device("a") | {
         "taints": [{"key": "k", "effect": "NoExecute"}],
@@ -159,6 +160,7 @@ async def test_versions_that_read_a_field_of_devices_do_not_warn_about_it(
     sliced = resource_slice(None, made, perDeviceNodeSelection=True)
     tolerant = device_claim("c", asking(tolerations=[{"key": "k"}]))
     fields = ("perDeviceNodeSelection", "devices[0].nodeName", "devices[0].taints")
+    await harness.configure(kubernetes="1.35")
     answer = await harness.put("resourceslices/shared", sliced)
     assert told(answer.json()) == [(f"spec.{each}", "DeviceFieldIgnored") for each in fields]
     answer = await harness.put("namespaces/default/resourceclaims/c", tolerant)

@@ -9,6 +9,9 @@ from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.waiting import once
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
+PREEMPTING = (
+    f"{FULL} preemption: found a potential placement for pod on node n1, preempting 3 victims"
+)
 
 
 def running(name: str, priority: int, **spec: Any) -> dict[str, Any]:
@@ -44,7 +47,7 @@ async def test_a_proposal_names_the_node_and_the_victims_and_evicts_nobody(
     before = (await harness.client.get(f"{CLUSTER}/pods")).json()["items"]
     answer = await harness.place(urgent(), preemption="Propose")
     [result] = answer["results"]
-    assert (result["outcome"], result["message"]) == ("Unschedulable", FULL)
+    assert (result["outcome"], result["message"]) == ("Unschedulable", PREEMPTING)
     assert result["preemption"] == {
         "nodeName": "n1",
         "victims": victims(2, 1, 0),
@@ -97,6 +100,9 @@ async def test_where_nothing_helps_the_message_says_why_in_the_words_of_kubernet
     [plain] = (await harness.place(wanted))["results"]
     [result] = (await harness.place(wanted, preemption="Propose"))["results"]
     assert result["preemption"] is None
+    assert result["message"] == f"{plain['message']} preemption: {why}"
+    await harness.configure(placePendingPods=False, kubernetes="1.36")
+    [result] = (await harness.place(wanted, preemption="Propose"))["results"]
     assert result["message"] == (
         f"{plain['message']} no new claims to deallocate, preemption: {why}"
     )
@@ -237,7 +243,7 @@ async def test_victims_are_marked_and_the_pod_waits_for_their_room(
     answer = await harness.place(urgent(), **EVICT, **options)
     [result] = answer["results"]
     assert answer["committed"] is True
-    assert (result["outcome"], result["message"]) == ("Queued", FULL)
+    assert (result["outcome"], result["message"]) == ("Queued", PREEMPTING)
     assert result["preemption"] == {
         "nodeName": "n1",
         "victims": victims(2, 1, 0),

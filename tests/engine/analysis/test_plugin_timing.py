@@ -33,7 +33,7 @@ def test_each_plugin_that_concerns_a_pod_is_timed_once_at_each_extension_point()
     filters = [each.plugin for each in timed if each.extension_point == "Filter"]
     assert filters == [
         *("NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity"),
-        *("NodePorts", "NodeResourcesFit", "NodeDeclaredFeatures", "PodTopologySpread"),
+        *("NodePorts", "NodeResourcesFit", "PodTopologySpread", "NodeDeclaredFeatures"),
     ]
     scores = [each.plugin for each in timed if each.extension_point == "Score"]
     assert {"NodeResourcesFit", "TaintToleration", "ImageLocality", "InterPodAffinity"} <= {*scores}
