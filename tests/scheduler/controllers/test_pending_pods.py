@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from service.scheduler.commit.metrics import NoMeter
 from service.scheduler.protocol.intents import (
     DeleteObject,
     PatchConfig,
@@ -104,6 +105,33 @@ async def test_it_is_noted_which_pod_is_decided():
         named = [name for name in deaths.decided_pods if name]
         assert named == ["a", "b", "c"]
         assert deaths.decided_pods[-1] == ""
+
+
+class Missed(NoMeter):
+    """Counts the pods that no change had woken."""
+
+    def __init__(self) -> None:
+        self.pods = 0
+
+    def missed_wakeups(self, pods: int) -> None:
+        self.pods += pods
+
+
+async def test_a_pod_that_no_change_wakes_is_placed_late_and_reported(monkeypatch, caplog):
+    missed = Missed()
+    async with world(apart=lambda _world, _worker: {"meter": missed}) as w:
+        await w.apply(node("n1").cordon())
+        await put(w, pod("a"))
+        assert await settled(w) == {"a": None}
+        monkeypatch.setattr("service.scheduler.pending.queue.events_of", lambda _: [])
+        await w.apply(node("n1"))
+        assert await settled(w) == {"a": None}
+        await w.pass_time(Limits().pending_retry_seconds + 20)
+        assert await settled(w) == {"a": "n1"}
+    assert missed.pods == 1
+    (told,) = [each for each in caplog.records if "no change had woken it" in each.message]
+    assert (told.levelname, vars(told)["pod"]) == ("WARNING", "a")
+    assert vars(told)["plugins"] == "NodeUnschedulable"
 
 
 async def test_service_a_is_placed_in_the_zone_of_b_once_b_is():
