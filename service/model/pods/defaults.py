@@ -13,7 +13,7 @@ from service.model.core.quantity import format_quantity
 from service.model.core.resources import is_pod_level, zeros_for_nulls
 from service.model.core.validators import without_nulls
 from service.model.pods.pod import DEFAULT_SCHEDULER, Container
-from service.model.pods.requests import container_requests
+from service.model.pods.requests import container_limits, container_requests
 
 Json = dict[str, object]
 
@@ -36,6 +36,7 @@ def fill_defaults(spec: Json) -> None:
         _protocols(container)
         if host_network:
             _host_ports(container)
+    _pod_limits_of_huge_pages(spec)
     _pod_requests_from_limits(spec)
     for constraint in _objects(spec.get("topologySpreadConstraints")):
         _set_absent(constraint, _SPREAD_DEFAULTS)
@@ -74,6 +75,23 @@ def _host_ports(container: Json) -> None:
             port["hostPort"] = port.get("containerPort")
 
 
+def _pod_limits_of_huge_pages(spec: Json) -> None:
+    """Set absent pod-level limits of huge pages to the containers' sum, if anything is pod-level."""
+    resources = spec.get("resources")
+    if not isinstance(resources, dict):
+        return
+    requests, limits = _object(resources.get("requests")), _object(resources.get("limits"))
+    if not (requests or limits):
+        return
+    summed = {
+        name: format_quantity(nanos)
+        for name, nanos in container_limits(*_typed_containers(spec)).items()
+        if name.startswith("hugepages-") and name not in requests
+    }
+    if summed:
+        resources["limits"] = summed | limits
+
+
 def _pod_requests_from_limits(spec: Json) -> None:
     """Set absent pod-level requests to the containers' sum, or else to the pod-level limit."""
     resources = spec.get("resources")
@@ -89,11 +107,16 @@ def _pod_requests_from_limits(spec: Json) -> None:
 
 
 def _container_sum(spec: Json) -> dict[str, int]:
+    return container_requests(*_typed_containers(spec))
+
+
+def _typed_containers(spec: Json) -> tuple[list[Container], list[Container]]:
+    """Return the containers and the init containers."""
     containers, inits = (
         msgspec.convert(without_nulls(spec.get(field) or []), list[Container])
         for field in ("containers", "initContainers")
     )
-    return container_requests(containers, inits)
+    return containers, inits
 
 
 def _containers(spec: Json) -> Iterator[Json]:

@@ -236,6 +236,16 @@ def container_requests(
     )
 
 
+def container_limits(
+    containers: Iterable[Container], init_containers: Iterable[Container]
+) -> Nanos:
+    """Return the containers' total limits, without pod-level limits and overhead."""
+    return _aggregate(
+        [_limited(c.resources) for c in containers],
+        [(_limited(c.resources), is_sidecar(c)) for c in init_containers],
+    )
+
+
 def requirements(spec: PodSpec) -> object:
     """Return all requests and limits of a pod, for comparison."""
     containers = (*spec.containers, *spec.init_containers)

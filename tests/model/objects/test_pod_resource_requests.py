@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from service.model.core.quantity import NANO
+from service.model.pods.defaults import fill_defaults
 from service.model.pods.pod import PodResize, PodSpec
 from service.model.pods.requests import (
     DEFAULT_CPU_MILLI,
@@ -255,3 +256,34 @@ def test_host_ports_of_containers_and_sidecars_count_with_defaults():
         init=[{"ports": [dns], "restartPolicy": "Always"}, {"ports": ports}],
     )
     assert host_ports(pod) == (("0.0.0.0", "TCP", 8080), ("10.0.0.1", "UDP", 53))
+
+
+@pytest.mark.parametrize(
+    ("whole", "requests", "limits"),
+    [
+        (
+            {"requests": {"memory": "8Gi"}},
+            {"memory": "8Gi", "hugepages-2Mi": "12582912", "cpu": "1"},
+            {"hugepages-2Mi": "12582912"},
+        ),
+        (
+            {"limits": {"memory": "8Gi", "hugepages-2Mi": "64Mi"}},
+            {"memory": "8Gi", "hugepages-2Mi": "64Mi", "cpu": "1"},
+            {"memory": "8Gi", "hugepages-2Mi": "64Mi"},
+        ),
+        ({}, None, None),
+    ],
+)
+def test_huge_pages_of_containers_limit_a_pod_that_asks_for_anything_as_a_whole(
+    whole, requests, limits
+):
+    """And with limits, requests that are missing as a whole are those of the containers."""
+    huge = {"hugepages-2Mi": "4Mi"}
+    spec = {
+        "containers": [{"resources": {"limits": huge, "requests": {"cpu": "1", **huge}}}],
+        "initContainers": [{"resources": {"limits": {"hugepages-2Mi": "12Mi"}}}],
+        "resources": whole,
+    }
+    fill_defaults(spec)
+    assert spec["resources"].get("requests") == requests
+    assert spec["resources"].get("limits") == limits
