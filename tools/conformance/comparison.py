@@ -6,10 +6,12 @@ HTTP, where each pod is first explained and then bound to the node that kube-sch
 
 import json
 import secrets
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +23,7 @@ from moorage.cli.render.output import Output
 from moorage.cli.session.client import Client
 from moorage.cli.session.options import URL_DEFAULT, Token, Url
 from service.cli.server_failures import as_command_errors
+from service.model.cluster.versions.known import VERSIONS
 from service.server.local_server import LocalServer, temporary_folder
 from tools.conformance.cases import (
     DOCUMENTED,
@@ -47,6 +50,8 @@ class Check:
     """The result of comparing one answer: that to a case, or to a step of a trace."""
 
     group: str
+    version: str
+    """The Kubernetes version whose kube-scheduler answered."""
     name: str
     differences: Sequence[Difference]
 
@@ -62,6 +67,16 @@ class Tally:
         """Count one more answer."""
         self.checked += 1
         self.passed += not check.differences
+
+    @property
+    def text(self) -> str:
+        """The counts for a table, or "" if nothing was compared."""
+        return f"{self.passed} of {self.checked}" if self.checked else ""
+
+
+NONE = Tally()
+Tallies = Mapping[str, Mapping[str, Tally]]
+"""The counts by group, then by Kubernetes version."""
 
 
 def conformance(
@@ -103,10 +118,10 @@ def conformance(
         checks = list(_checks(client, vectors, output, stored=stored))
     tallies = tally(checks)
     _print_failures(output, [check for check in checks if check.differences])
-    output.table(("group", "answers", "the same"), _rows(tallies))
+    output.table(("group", *VERSIONS), _rows(tallies))
     if report is not None:
         names = [Path(file).name for file in files]
-        report.write_text(render_report(tallies, names, count_departures(vectors)))
+        report.write_text(render_report(tallies, names, count_departures(vectors), _origin()))
     if any(check.differences for check in checks):
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -144,11 +159,11 @@ def replay_trace(client: Client, trace: Vector) -> Iterator[Check]:
         cluster.delete(cluster.path())
 
 
-def tally(checks: Sequence[Check]) -> dict[str, Tally]:
-    """Count the answers of each group; the groups are in alphabetical order."""
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+def tally(checks: Sequence[Check]) -> Tallies:
+    """Count the answers of each group and version; the groups are in alphabetical order."""
+    tallies: defaultdict[str, defaultdict[str, Tally]] = defaultdict(lambda: defaultdict(Tally))
     for check in checks:
-        tallies[check.group].add(check)
+        tallies[check.group][check.version].add(check)
     return dict(sorted(tallies.items()))
 
 
@@ -162,19 +177,19 @@ def count_departures(vectors: Iterable[Vector]) -> Counter[str]:
 
 
 def render_report(
-    tallies: dict[str, Tally], files: Sequence[str], departures: Mapping[str, int]
+    tallies: Tallies, files: Sequence[str], departures: Mapping[str, int], origin: str
 ) -> str:
-    """Write the counts as a page of the documentation."""
+    """Write the counts as a page of the documentation; `origin` says of which state they are."""
     changed = "\n".join(f"| `{setting}` | {count} |" for setting, count in departures.items())
-    rows = "\n".join(
-        f"| {group} | {checked} | {passed} |" for group, checked, passed in _rows(tallies)
-    )
+    rows = "\n".join(f"| {' | '.join(row)} |" for row in _rows(tallies))
+    heads, lines = " | ".join(VERSIONS), "--:|" * len(VERSIONS)
+    releases = ", ".join(f"v{version.patch}" for version in VERSIONS.values())
     compared = "\n".join(f"- {file}" for file in files)
     return f"""# Conformance with kube-scheduler
 
-This page compares answers of the server with those of kube-scheduler v1.35.4's own code: which
-nodes are feasible, the reasons of every filter on every node, every score, the best nodes and the
-message. An answer counts as the same only if every field is equal.
+This page compares answers of the server with those of kube-scheduler's own code, of {releases}:
+which nodes are feasible, the reasons of every filter on every node, every score, the best nodes and
+the message. An answer counts as the same only if every field is equal. {origin}
 
 A test vector is a case or a trace. A case is asked twice: as a simulation, and as a placement on a
 stored cluster that reached the same state by a detour (objects are written in any order, changed
@@ -216,8 +231,10 @@ taints but those of the vector, as kube-scheduler reads no conditions (`nodeCond
 any file of such vectors: in a checkout, `python -m tools.conformance FILE --url …` prints the
 differences plugin by plugin, and its exit code is 0 only if every answer is the same.
 
-| group | answers | the same |
-|---|--:|--:|
+Each cell says how many answers were the same, of how many.
+
+| group | {heads} |
+|---|{lines}
 {rows}
 """
 
@@ -287,18 +304,36 @@ def _put(cluster: Client, plural: str, item: Vector) -> None:
 
 
 def _check(vector: Vector, name: str, found: Sequence[Difference]) -> Check:
-    return Check(group=group_of(vector), name=name, differences=found)
+    version = settings_of(vector)["kubernetes"]
+    return Check(group=group_of(vector), version=version, name=name, differences=found)
 
 
 def _refused(refusal: Refused) -> Difference:
     return Difference(field="answer", expected="200", got=str(refusal))
 
 
-def _rows(tallies: dict[str, Tally]) -> list[tuple[str, int, int]]:
-    rows = [(group, counts.checked, counts.passed) for group, counts in tallies.items()]
-    own = [row for row in rows if not row[0].endswith(DOCUMENTED)]
-    total = ("all", sum(row[1] for row in own), sum(row[2] for row in own))
-    return [*own, total, *(row for row in rows if row not in own)]
+def _rows(tallies: Tallies) -> list[tuple[str, ...]]:
+    """Return a row for each group, and one for all but those by the documented rules."""
+    own = {group: by for group, by in tallies.items() if not group.endswith(DOCUMENTED)}
+    total = {version: Tally() for version in VERSIONS}
+    for by_version in own.values():
+        for version, counts in by_version.items():
+            total[version].checked += counts.checked
+            total[version].passed += counts.passed
+    others = {group: by for group, by in tallies.items() if group not in own}
+    groups = [*own.items(), ("all", total), *others.items()]
+    return [
+        (group, *(by_version.get(version, NONE).text for version in VERSIONS))
+        for group, by_version in groups
+    ]
+
+
+def _origin() -> str:
+    """Say at which commit and on which day the answers were compared."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    commit = f" at {found.stdout.strip()}" if found.returncode == 0 else ""
+    return f"They were compared{commit} on {datetime.now(UTC).date()}."
 
 
 def _print_failures(output: Output, failures: Sequence[Check]) -> None:

@@ -281,7 +281,13 @@ def test_counts_are_kept_by_group_and_written_as_a_table(stub):
     wrong = {**CASE, "name": "ports-000001", "expect": {**EXPECT, "best": []}}
     checks = [check_case(stub.client(), case) for case in (CASE, CASE, wrong)]
 
-    report = render_report(tally(checks), ["a.jsonl"], {"daemonNamespaces: []": 7})
+    newer = {**CASE, "config": {**CASE["config"], "kubernetes": "1.37"}}
+    checks.append(check_case(stub.client(), newer))
+    departures = {"daemonNamespaces: []": 7}
+    report = render_report(tally(checks), ["a.jsonl"], departures, "They were compared today.")
 
     assert "| `daemonNamespaces: []` | 7 |" in report
-    assert "| nodename | 2 | 2 |\n| ports | 1 | 0 |\n| all | 3 | 2 |\n" in report
+    assert "They were compared today." in report
+    assert "| group | 1.35 | 1.36 | 1.37 |\n|---|--:|--:|--:|\n" in report
+    rows = ("nodename | 2 of 2 |  | 1 of 1", "ports | 0 of 1 |  | ", "all | 2 of 3 |  | 1 of 1")
+    assert "".join(f"| {row} |\n" for row in rows) in report
