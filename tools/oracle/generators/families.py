@@ -147,6 +147,7 @@ def pod_level(draws: Draws) -> Case:
             spec["overhead"] = resources.overhead(draws)
         if draws.happens(0.8):
             spec["resources"] = resources.pod_level(draws)
+            resources.drop_huge_pages(spec)
             _fill_in(spec)
             if draws.happens(0.25):
                 _zero(draws, spec)

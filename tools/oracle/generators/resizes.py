@@ -56,6 +56,7 @@ def add_resize(
     if draws.happens(pod_share):
         spec["resources"] = resources.pod_level(draws, spelling)
         spec["resources"].pop("limits", None)
+        resources.drop_huge_pages(spec)
         status.update(pod_status(draws, spelling))
     if draws.happens(0.6):
         status["conditions"] = [dict(item) for item in draws.some(CONDITIONS, 1, 1)]

@@ -100,3 +100,13 @@ def pod_level(draws: Draws, spelling: Spelling = PLAIN) -> Manifest:
         drawn["memory"] = spelling.size(draws, large["memory"])
     limits = {name: value for name, value in drawn.items() if draws.happens(0.3)}
     return without_absent({"limits": limits, "requests": drawn})
+
+
+def drop_huge_pages(spec: Manifest) -> None:
+    """Take huge pages from the containers of a pod, as they would give it limits as a whole.
+
+    kube-apiserver fills these in, from 1.37 on at another time than other defaults.
+    """
+    for container in (*spec["containers"], *spec.get("initContainers", [])):
+        for amounts in container.get("resources", {}).values():
+            amounts.pop(HUGE, None)
