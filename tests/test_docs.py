@@ -82,7 +82,8 @@ def test_prose_is_wrapped(page):
 
 def test_the_page_that_the_conformance_check_writes_is_wrapped():
     files = [f"vectors_of_group_{number}.jsonl.gz" for number in range(10)]
-    assert wide_lines(render_report({}, files, {"daemonNamespaces: []": 60})) == []
+    origin = "They were compared at 1234abcd on 2026-12-31."
+    assert wide_lines(render_report({}, files, {"daemonNamespaces: []": 60}, origin)) == []
 
 
 WORDS = "word " * 19 + "words"

@@ -187,9 +187,10 @@ def render_report(
     compared = "\n".join(f"- {file}" for file in files)
     return f"""# Conformance with kube-scheduler
 
-This page compares answers of the server with those of kube-scheduler's own code, of {releases}:
-which nodes are feasible, the reasons of every filter on every node, every score, the best nodes and
-the message. An answer counts as the same only if every field is equal. {origin}
+This page compares answers of the server with those of kube-scheduler's own code, of
+{releases}: which nodes are feasible, the reasons of every filter on every
+node, every score, the best nodes and the message. An answer counts as the same only if every field
+is equal. {origin}
 
 A test vector is a case or a trace. A case is asked twice: as a simulation, and as a placement on a
 stored cluster that reached the same state by a detour (objects are written in any order, changed
