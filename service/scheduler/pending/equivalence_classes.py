@@ -52,7 +52,6 @@ class EquivalenceClass:
         "stale",
         "stale_due",
         "state",
-        "swept",
         "topics",
     )
 
@@ -73,8 +72,6 @@ class EquivalenceClass:
         """How often the class was refused since a member was placed or the group changed."""
         self.refused_at = self.due = 0.0
         """When the class was last refused, and when its back-off ends."""
-        self.swept = False
-        """Whether only the passing of time woke the class since it was last refused."""
         self.topics: frozenset[Topic] = frozenset()
         self.shown_reasons: frozenset[str] = frozenset()
         """The reasons in the members' conditions."""

@@ -103,6 +103,8 @@ class PendingQueue:
         self._occupancies.load(reservations, pods)
         self._numbers = count()
         self._taken: dict[ObjectName, EquivalenceClass] = {}
+        self._swept: dict[EquivalenceClass, None] = {}
+        """The classes to be tried only because much time has passed since they were refused."""
         self._missed: list[MissedWakeup] = []
         self._seen: list[tuple[int, ClusterEvent]] = []
         """The events seen while pods were being tried, with their revisions."""
@@ -164,6 +166,7 @@ class PendingQueue:
         for revision, event in events.values():
             if self._taken:
                 self._see(revision, event)
+            self._excuse(event)
             self._wake_by(event)
         if self._starvation.is_over:
             self._release()
@@ -234,6 +237,7 @@ class PendingQueue:
 
     def _change_equivalence(self, equivalence: EquivalenceClass, revision: int) -> None:
         equivalence.changed, equivalence.failures = revision, 0
+        self._swept.pop(equivalence, None)
         # The next attempt sets the reasons in the conditions.
         self._updates.drop(equivalence)
         if equivalence.state in (State.UNSCHEDULABLE, State.BACKOFF):
@@ -273,16 +277,30 @@ class PendingQueue:
     ) -> None:
         """Note a pod that is being tried only because of a sweep, and was placed."""
         is_placed = isinstance(after, PodManifest) and after.pod.node_name is not None
-        if equivalence.swept and is_placed and equivalence in self._taken.values():
+        is_swept = equivalence in self._swept
+        if is_swept and is_placed and equivalence in self._taken.values():
             reasons = equivalence.refused.reasons if equivalence.refused else {}
             self._missed.append(MissedWakeup(key, tuple(reasons)))
-        equivalence.swept = False
+        self._swept.pop(equivalence, None)
+
+    def _excuse(self, event: ClusterEvent) -> None:
+        """Note that an event would have woken some swept classes, which are awake already."""
+        for equivalence in list(self._swept):
+            refused = equivalence.refused
+            if (
+                equivalence.group is not None
+                or refused is None
+                or refused.is_held_back
+                or self._index.is_helped(equivalence, event)
+            ):
+                del self._swept[equivalence]
 
     def _configure(self, entry: Entry) -> None:
         """Sort all pods again, since priorities and known schedulers may have changed."""
         config = getattr(entry.after and entry.after.manifest, "config", None) or ClusterConfig()
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
+        self._swept.clear()
         for equivalence in self._equivalences.values():
             equivalence.members = {
                 key: (self._rank(self._pods[key]), *order[1:])
@@ -314,9 +332,8 @@ class PendingQueue:
         for equivalence in self._equivalences.values():
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused_at <= long_ago:
                 # Otherwise, it may be time itself that lets the pod fit, such as an extender's.
-                equivalence.swept = (
-                    equivalence.refused is not None and equivalence.refused.again_after is None
-                )
+                if equivalence.refused is not None and equivalence.refused.again_after is None:
+                    self._swept[equivalence] = None
                 self._wake(equivalence)
 
     def take_missed(self) -> list[MissedWakeup]:
@@ -377,6 +394,7 @@ class PendingQueue:
             self._enter(equivalence)
         if not equivalence.members:
             self._forget(equivalence)
+            self._swept.pop(equivalence, None)
             del self._equivalences[equivalence.identity]
             equivalence.state = State.UNKNOWN
 
@@ -546,7 +564,8 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        equivalence.state, equivalence.swept = State.UNSCHEDULABLE, False
+        equivalence.state = State.UNSCHEDULABLE
+        self._swept.pop(equivalence, None)
         equivalence.refused, equivalence.refused_at = refused, now
         equivalence.failures += 1
         self._backoff.begin(equivalence, now)

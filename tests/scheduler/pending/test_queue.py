@@ -395,6 +395,34 @@ def test_what_only_the_sweep_lets_be_placed_is_reported_once():
     assert shop.queue.take_missed() == []
 
 
+@pytest.mark.parametrize("meanwhile", ["before it is tried", "while it is tried"])
+def test_what_a_change_helps_that_a_sweep_had_woken_is_not_reported(meanwhile: str):
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"))
+    shop.work()
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    attempts = shop.take() if meanwhile == "while it is tried" else None
+    shop.put(node("n"))
+    attempts = attempts or shop.take()
+    shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
+    assert shop.waiting() == set()
+    assert shop.queue.take_missed() == []
+
+
+def test_what_new_settings_help_that_a_sweep_had_woken_is_not_reported():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("a"))
+    shop.work()
+    shop.now += LIMITS.pending_retry_seconds
+    shop.queue.sweep(shop.now)
+    disabled = {"filter": {"disabled": [{"name": "NodeUnschedulable"}]}}
+    shop.configure({"profiles": [{"schedulerName": "default-scheduler", "plugins": disabled}]})
+    shop.work()
+    assert shop.waiting() == set()
+    assert shop.queue.take_missed() == []
+
+
 def test_what_a_change_wakes_after_a_vain_sweep_is_not_reported():
     shop = Shop()
     shop.put(node("n").cordon(), pod("a"))
