@@ -82,6 +82,16 @@ async def test_a_new_configuration_without_a_version_keeps_the_clusters(harness:
     assert (config["kubernetes"], config["hardPodAffinityWeight"]) == ("1.35", 7)
 
 
+async def test_null_in_a_new_configuration_keeps_the_clusters_too(harness: Harness) -> None:
+    await harness.configure(kubernetes="1.35", kubernetesRules="Documented")
+    unnamed = {"kubernetes": None, "kubernetesRules": None, "hardPodAffinityWeight": None}
+    config = (await harness.client.put(CLUSTER, json={"config": unnamed})).json()["config"]
+    assert (config["kubernetes"], config["kubernetesRules"]) == ("1.35", "Documented")
+    assert config["hardPodAffinityWeight"] == 1
+    unknown = await harness.client.put(CLUSTER, json={"config": {"noSuchSetting": None}})
+    assert problem(unknown, 422) == "InvalidManifest"
+
+
 async def test_the_rules_where_code_and_documentation_differ_are_kept_likewise(
     harness: Harness,
 ) -> None:

@@ -139,7 +139,8 @@ async def get_cluster(request: ApiRequest, services: NamedDependency[Services]) 
             decided=True,
             tag="clusters",
             summary="Create a cluster, or replace its configuration",
-            description="A setting that is left out has its default. A change is a revision. Without `config` this makes "
+            description="A setting that is left out or null has its default, but for `kubernetes` and `kubernetesRules`, which "
+            "a cluster that exists keeps then. A change is a revision. Without `config` this makes "
             "sure that the cluster exists: a new one has the default configuration, and another one keeps its own. "
             "With `If-None-Match: *` a cluster that exists is left alone (412).",
             parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),

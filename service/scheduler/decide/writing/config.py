@@ -22,8 +22,8 @@ from service.scheduler.replica.stored_kinds import ConfigManifest
 def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration, or keep it if none is given.
 
-    A configuration that says nothing of the Kubernetes version, or of the rules where its code and
-    its documentation differ, keeps the cluster's, so that a client that sets its configuration at
+    A configuration without a Kubernetes version (absent or null), or without a choice of the rules
+    where its code and its documentation differ, keeps the cluster's, so that a client that sets its configuration at
     every start does not change what the cluster decides.
 
     Raises:
@@ -35,7 +35,9 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     if intent.config is None:
         return _set(context, intent, present)
     kept = {"kubernetes": present.kubernetes, "kubernetesRules": present.kubernetes_rules}
-    return _set(context, intent, {**kept, **intent.config})
+    sent = intent.config
+    kept = {name: value for name, value in kept.items() if sent.get(name) is None}
+    return _set(context, intent, {**sent, **kept})
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
