@@ -156,6 +156,23 @@ def test_every_body_has_an_example() -> None:
     assert missing == []
 
 
+def test_examples_of_answers_have_every_field_that_always_comes() -> None:
+    missing = []
+    for _, operation in operations():
+        for answer in operation["responses"].values():
+            content = answer.get("content", {}).get("application/json", {})
+            schema = content.get("schema", {})
+            required = SCHEMAS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+            shown = [content["example"]] if "example" in content else []
+            shown += [named["value"] for named in content.get("examples", {}).values()]
+            lacking = [
+                {name for name in required.get("required", []) if name not in example}
+                for example in shown
+            ]
+            missing += [(operation["operationId"], *fields) for fields in lacking if fields]
+    assert missing == []
+
+
 def test_every_goal_of_a_plan_has_an_example() -> None:
     bodies = {each["operationId"]: each.get("requestBody", {}) for _, each in operations()}
     schemas = DOCUMENT["components"]["schemas"]

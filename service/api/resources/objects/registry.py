@@ -74,6 +74,7 @@ EXPLANATION_EXAMPLE = {
     "total": {"node-7": 201},
     "best": ["node-7"],
     "message": None,
+    "kubernetes": "1.37",
     "semantics": "Kubernetes",
 }
 

@@ -51,6 +51,7 @@ _CAPACITY = Operation(
             description="How many fit, and what ends it.",
             example={
                 "revision": 1042,
+                "kubernetes": "1.37",
                 "fits": 5,
                 "limited": True,
                 "reason": "Unschedulable",

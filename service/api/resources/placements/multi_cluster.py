@@ -99,6 +99,7 @@ _PLACE = Operation(
             example={
                 "committed": True,
                 "revisions": {"east": 1042, "west": 977},
+                "kubernetes": {"east": "1.36", "west": "1.37"},
                 "results": [
                     {
                         "namespace": "shop",

@@ -83,6 +83,7 @@ _PLACE = Operation(
                 "revision": 1042,
                 "committed": True,
                 "attempts": 1,
+                "kubernetes": "1.37",
                 "results": [
                     {
                         "namespace": "shop",

@@ -69,6 +69,7 @@ _SIMULATE = Operation(
                 "revision": 0,
                 "committed": False,
                 "attempts": 1,
+                "kubernetes": "1.37",
                 "results": [
                     {
                         "namespace": "shop",

@@ -60,6 +60,7 @@ _REPAIRS_OPERATION = Operation(
                 "revision": 1042,
                 "namespace": "shop",
                 "name": "web-0",
+                "kubernetes": "1.37",
                 "fits": False,
                 "message": "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 Insufficient cpu.",
                 "repairs": [

@@ -39,6 +39,7 @@ _TOTALS = {
 _PLACED = {
     "revision": 1042,
     "status": "Planned",
+    "kubernetes": "1.37",
     "complete": False,
     "changed": [1],
     "steps": [
@@ -87,6 +88,7 @@ _RELEASE = {
 _RELEASED = {
     "revision": 1042,
     "status": "Planned",
+    "kubernetes": "1.37",
     "complete": True,
     "changed": [],
     "steps": [
@@ -210,6 +212,7 @@ _COMMIT = Operation(
             example={
                 "revision": 1043,
                 "status": "Committed",
+                "kubernetes": "1.37",
                 "complete": True,
                 "changed": [],
                 "steps": [
