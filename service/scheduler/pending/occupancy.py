@@ -109,17 +109,20 @@ class Occupancies:
     def follow(self, entry: Entry, waiting: Mapping[ObjectName, PodManifest]) -> list[ClusterEvent]:
         """Return the events of a change of a pod or of kept room; `waiting` are the queue's pods.
 
-        Without waiting pods, no event is of any use, so nothing is returned.
+        Without waiting pods, no event is of any use, so nothing is returned. Reservations are
+        remembered even then, because one is stored before its pod.
         """
-        if entry.kind not in _TAKING_ROOM or not (waiting or self._reservations):
+        if entry.kind not in _TAKING_ROOM:
             return []
         before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
+        if entry.kind == GroupReservation.kind:
+            return self._follow_reservation(entry.key, before, after, waiting)
+        if not (waiting or self._reservations):
+            return []
         old, new = _placed(before), _placed(after)
         if (before is None or old is not None) and (after is None or new is not None):
             return pod_events(old, new)  # the most frequent case
-        if entry.kind == GroupReservation.kind:
-            return self._follow_reservation(entry.key, before, after, waiting)
         reservation = None
         if entry.kind == PodManifest.kind and self._reservations:
             reservation = self._reservations.get(entry.key)

@@ -353,13 +353,21 @@ def test_a_pod_whose_affinity_exempts_the_first_is_woken_when_its_sibling_gets_a
     assert is_placed_after(shop, lambda: shop.put(other))
 
 
+@pytest.mark.parametrize("reserved_first", [False, True])
 @pytest.mark.parametrize("pod_goes", [False, True])
-def test_a_pod_is_woken_when_the_node_reserved_for_a_split_group_is_given_up(*, pod_goes: bool):
+def test_a_pod_is_woken_when_the_node_reserved_for_a_split_group_is_given_up(
+    *, pod_goes: bool, reserved_first: bool
+):
     reserved = pod("s").request(cpu="8")
     reserved["metadata"]["uid"] = "u-s"
     shop = Shop()
-    shop.put(node("n"), reserved)
-    reserve(shop, "default", "s", "n")
+    shop.put(node("n"))
+    if reserved_first:
+        reserve(shop, "default", "s", "n")
+        shop.put(reserved)
+    else:
+        shop.put(reserved)
+        reserve(shop, "default", "s", "n")
     shop.put(pod("w").request(cpu="1").priority(9))
     kind = "Pod" if pod_goes else GroupReservation.kind
     assert is_placed_after(shop, lambda: delete(shop, kind, "default", "s"))
