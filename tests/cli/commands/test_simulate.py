@@ -65,3 +65,12 @@ def test_another_version_is_compared(moorage, stub, pod_file):
 
     assert stub.sent()["compareTo"] == "1.35"
     assert "ImageLocality (+3 points)" in ended.out
+    assert "1 of 1 pods would get another node with Kubernetes 1.35." in ended.out
+
+
+def test_a_comparison_without_differences_says_so(moorage, stub, pod_file):
+    stub.on("POST", "/v1/simulations", {"results": [PLACED]})
+
+    ended = moorage("simulate", "-f", pod_file(NODE, WAITING), "--compare-to", "1.35")
+
+    assert "0 of 1 pods would get another node with Kubernetes 1.35." in ended.out

@@ -71,6 +71,10 @@ def simulate(
         session.output.line()
         changes = [result["difference"] for result in results if "difference" in result]
         print_differences(session.output, changes)
+        if other := request.get("compareTo"):
+            session.output.prose(
+                f"{len(changes)} of {len(results)} pods would get another node with Kubernetes {other}."
+            )
         session.output.prose(describe_outcomes(count_outcomes(results)))
     else:
         session.output.document(answer)
