@@ -61,7 +61,8 @@ class ClusterSettings(_ClusterShown, frozen=True, kw_only=True):
     """What PUT of a cluster takes."""
 
     config: ClusterConfig | msgspec.UnsetType = msgspec.UNSET
-    """All its settings; one that is left out has its default. Without it a cluster that exists keeps its settings."""
+    """All its settings; one that is left out or null has its default, but a cluster that exists keeps its
+    `kubernetes` and `kubernetesRules`. Without `config` it keeps all its settings."""
 
 
 class ClusterPatch(_ClusterShown, frozen=True, kw_only=True):
