@@ -847,8 +847,9 @@ class ClusterSettings(TypedDict):
     counts: NotRequired[dict[str, int]]
     """Ignored, as in what GET shows."""
     config: NotRequired[ClusterConfig]
-    """All its settings; one that is left out has its default. Without it a cluster that
-    exists keeps its settings.
+    """All its settings; one that is left out or null has its default, but a cluster that
+    exists keeps its `kubernetes` and `kubernetesRules`. Without `config` it keeps all its
+    settings.
     """
 
 
