@@ -68,6 +68,18 @@ def test_other_devices_are_given_instead(version: str):
     assert given(built, "n1") == ["whole"]
 
 
+def test_pools_with_conditions_are_used_after_all_others():
+    awaited = everywhere(device("part") | CONDITIONS, device("first"))
+    awaited["spec"]["pool"]["name"] = "a"
+    other = everywhere(device("second"))
+    other["spec"]["pool"]["name"] = "b"
+    made = (awaited.named("a"), other.named("b"))
+    assert given(cluster(OLD, *made), "n1") == ["first"]
+    for version in NEW:
+        assert given(cluster(version, *made), "n1") == ["second"]
+        assert given(cluster(version, *made, claiming(2)), "n1") == ["second", "first"]
+
+
 def test_a_refused_device_that_nobody_asked_for_is_not_named():
     claim = device_claim("c", asking(1, f'device.attributes["{GPU}"].model == "b"'))
     built = cluster("1.37", everywhere(device("part", model="a") | CONDITIONS), claim)

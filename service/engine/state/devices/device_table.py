@@ -247,7 +247,11 @@ class DeviceTable:
     def _pools_of(self, accesses: Accesses) -> tuple[DevicePool, ...]:
         pools = self._pools.get(accesses)
         if pools is None:
-            pools = self._pools[accesses] = tuple(self._gather(accesses))
+            gathered = list(self._gather(accesses))
+            if self.version.awaits_devices:
+                # As in Kubernetes, devices that need not be awaited come first.
+                gathered.sort(key=lambda pool: pool.has_conditions)
+            pools = self._pools[accesses] = tuple(gathered)
         return pools
 
     def _gather(self, accesses: Accesses) -> Iterator[DevicePool]:
