@@ -155,6 +155,42 @@ def test_parts_that_only_other_nodes_reach_count_too():
     assert (given(built, "n1"), given(built, "n2")) == ([], [])
 
 
+ANY_DRIVER = device_class(expression="true")
+
+
+def of_driver(driver: str, *slices: Manifest) -> list[Manifest]:
+    """The same slices, of another driver."""
+    return [
+        each.named(f"{driver}-{each['metadata']['name']}")
+        | {"spec": each["spec"] | {"driver": driver}}
+        for each in slices
+    ]
+
+
+def test_pools_of_one_name_and_two_drivers_are_one_pool_in_1_36():
+    """There, what is left of the first driver's counters is compared with what both take."""
+    ample = card(30, part("of-first", 10))
+    scarce = of_driver("nic.example.com", *card(10, part("one", 10), part("other", 10)))
+    other = of_driver("nic.example.com", *card(30, part("one", 10), part("other", 10)))
+    made = (ANY_DRIVER, *ample, *scarce, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == ["of-first", "one", "other"]
+    assert given(cluster("1.37", *made), "n1") == []
+    made = (ANY_DRIVER, *card(20, part("of-first", 10)), *other, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == []
+    assert given(cluster("1.37", *made), "n1") == ["of-first", "one", "other"]
+
+
+def test_counters_of_another_driver_with_a_pool_of_the_same_name_are_not_read_in_1_36():
+    held = card(10, part("one", 10), part("other", 10))
+    held[0]["spec"]["sharedCounters"][0]["name"] = "port"
+    for each in held[1]["spec"]["devices"]:
+        each["consumesCounters"][0]["counterSet"] = "port"
+    first, second = card(10, part("of-first", 10)), of_driver("nic.example.com", *held)
+    made = (ANY_DRIVER, *first, *second, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == ["of-first", "one", "other"]
+    assert given(cluster("1.37", *made), "n1") == []
+
+
 def test_no_counter_of_the_pool_may_be_exceeded():
     """Somebody took more of another counter than there is: Kubernetes gives no partition then."""
     made = card(40, part("a", 10), part("b", 2, counter="engines"), engines="1Gi")
