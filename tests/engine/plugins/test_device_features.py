@@ -191,6 +191,29 @@ def test_counters_of_another_driver_with_a_pool_of_the_same_name_are_not_read_in
     assert given(cluster("1.37", *made), "n1") == []
 
 
+def test_pools_with_counters_trouble_all_nodes_in_1_36():
+    """There, every node sees sets of counters, also those of pools of which it reaches no device."""
+    held, parts = card(40, part("a", 10), node_name="n1")
+    late = {"name": "card", "generation": 1, "resourceSliceCount": 3}
+    held["spec"] = {**held["spec"], "pool": late, "nodeName": "n1"}
+    del held["spec"]["allNodes"]
+    parts["spec"]["pool"] = late
+    claim = device_claim("c", {"name": "all", "exactly": ALL})
+    made = (held, parts, resource_slice("n2", device("whole")), claim)
+    assert given(cluster("1.37", *made), "n2") == ["whole"]
+    built = cluster("1.36", *made)
+    mark = built.mark()
+    assert given(built, "n2") == []
+    assert "is currently being updated" in told(built)["n2"]
+    built.put_object(objects.kept(resource_slice("n1", part("b", 10), pool=late).named("more")))
+    assert (told(built), given(built, "n2")) == ({"n3": NOT_ALL}, ["whole"])
+    built.undo(mark)
+    assert "is currently being updated" in told(built)["n2"]
+    twice = [{"name": "card", "counters": {}}] * 2
+    built.put_object(objects.kept(resource_slice("n1", sharedCounters=twice, pool=late).named("m")))
+    assert "is currently invalid" in told(built)["n2"]
+
+
 def test_no_counter_of_the_pool_may_be_exceeded():
     """Somebody took more of another counter than there is: Kubernetes gives no partition then."""
     made = card(40, part("a", 10), part("b", 2, counter="engines"), engines="1Gi")

@@ -18,6 +18,7 @@ V1_37 = replace(
     counts_resizes_by_sum=True,
     negation_selects_all=False,
     keeps_counters_apart=True,
+    hides_counters=True,
     scores_storage_capacity=True,
     requires_csi_driver=True,
 )
