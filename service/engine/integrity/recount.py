@@ -73,6 +73,7 @@ def recount_in_steps(
     yield from _matching(cluster)
     yield from _owned(cluster)
     yield from _Nodes(cluster, stored).steps()
+    yield from _unready(cluster)
     counted, wanted = cluster.pod_count, stored_pods()
     yield _of("pod", counted == wanted, f"{counted} are known, and {wanted} are stored")
 
@@ -199,6 +200,20 @@ def _is(counter: DomainCounter, expected: Counted) -> bool:
     counts = counter.counts
     held = {domain: int(counts[domain]) for domain in counts.nonzero()[0].tolist()}
     return held == expected and counter.total == sum(expected.values())
+
+
+def _unready(cluster: Cluster) -> Iterator[Step]:
+    """Recount the pods of each class that are not ready; stop early if the cluster changes."""
+    version, unready = cluster.version, Counter[PodClass]()
+    for slot in tuple(cluster.nodes.slots.values()):
+        unready.update(pod_class for pod, pod_class in cluster.placed_on(slot) if pod.unready)
+        yield None
+        if cluster.version != version:
+            return
+    for pod_class in cluster.known_classes():
+        if pod_class.unready != unready[pod_class]:
+            counted, wanted = pod_class.unready, unready[pod_class]
+            yield Mistake("pod", f"{counted} of a class are not ready, and {wanted} report so")
 
 
 # Nodes

@@ -68,6 +68,18 @@ def test_other_devices_are_given_instead(version: str):
     assert given(built, "n1") == ["whole"]
 
 
+def test_pools_with_conditions_are_used_after_all_others():
+    awaited = everywhere(device("part") | CONDITIONS, device("first"))
+    awaited["spec"]["pool"]["name"] = "a"
+    other = everywhere(device("second"))
+    other["spec"]["pool"]["name"] = "b"
+    made = (awaited.named("a"), other.named("b"))
+    assert given(cluster(OLD, *made), "n1") == ["first"]
+    for version in NEW:
+        assert given(cluster(version, *made), "n1") == ["second"]
+        assert given(cluster(version, *made, claiming(2)), "n1") == ["second", "first"]
+
+
 def test_a_refused_device_that_nobody_asked_for_is_not_named():
     claim = device_claim("c", asking(1, f'device.attributes["{GPU}"].model == "b"'))
     built = cluster("1.37", everywhere(device("part", model="a") | CONDITIONS), claim)
@@ -141,6 +153,65 @@ def test_parts_that_only_other_nodes_reach_count_too():
     assert (given(built, "n1"), given(built, "n2")) == (["here"], ["there"])
     built.put_object(objects.kept(in_use("there")))
     assert (given(built, "n1"), given(built, "n2")) == ([], [])
+
+
+ANY_DRIVER = device_class(expression="true")
+
+
+def of_driver(driver: str, *slices: Manifest) -> list[Manifest]:
+    """The same slices, of another driver."""
+    return [
+        each.named(f"{driver}-{each['metadata']['name']}")
+        | {"spec": each["spec"] | {"driver": driver}}
+        for each in slices
+    ]
+
+
+def test_pools_of_one_name_and_two_drivers_are_one_pool_in_1_36():
+    """There, what is left of the first driver's counters is compared with what both take."""
+    ample = card(30, part("of-first", 10))
+    scarce = of_driver("nic.example.com", *card(10, part("one", 10), part("other", 10)))
+    other = of_driver("nic.example.com", *card(30, part("one", 10), part("other", 10)))
+    made = (ANY_DRIVER, *ample, *scarce, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == ["of-first", "one", "other"]
+    assert given(cluster("1.37", *made), "n1") == []
+    made = (ANY_DRIVER, *card(20, part("of-first", 10)), *other, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == []
+    assert given(cluster("1.37", *made), "n1") == ["of-first", "one", "other"]
+
+
+def test_counters_of_another_driver_with_a_pool_of_the_same_name_are_not_read_in_1_36():
+    held = card(10, part("one", 10), part("other", 10))
+    held[0]["spec"]["sharedCounters"][0]["name"] = "port"
+    for each in held[1]["spec"]["devices"]:
+        each["consumesCounters"][0]["counterSet"] = "port"
+    first, second = card(10, part("of-first", 10)), of_driver("nic.example.com", *held)
+    made = (ANY_DRIVER, *first, *second, claiming(3))
+    assert given(cluster("1.36", *made), "n1") == ["of-first", "one", "other"]
+    assert given(cluster("1.37", *made), "n1") == []
+
+
+def test_pools_with_counters_trouble_all_nodes_in_1_36():
+    """There, every node sees sets of counters, also those of pools of which it reaches no device."""
+    held, parts = card(40, part("a", 10), node_name="n1")
+    late = {"name": "card", "generation": 1, "resourceSliceCount": 3}
+    held["spec"] = {**held["spec"], "pool": late, "nodeName": "n1"}
+    del held["spec"]["allNodes"]
+    parts["spec"]["pool"] = late
+    claim = device_claim("c", {"name": "all", "exactly": ALL})
+    made = (held, parts, resource_slice("n2", device("whole")), claim)
+    assert given(cluster("1.37", *made), "n2") == ["whole"]
+    built = cluster("1.36", *made)
+    mark = built.mark()
+    assert given(built, "n2") == []
+    assert "is currently being updated" in told(built)["n2"]
+    built.put_object(objects.kept(resource_slice("n1", part("b", 10), pool=late).named("more")))
+    assert (told(built), given(built, "n2")) == ({"n3": NOT_ALL}, ["whole"])
+    built.undo(mark)
+    assert "is currently being updated" in told(built)["n2"]
+    twice = [{"name": "card", "counters": {}}] * 2
+    built.put_object(objects.kept(resource_slice("n1", sharedCounters=twice, pool=late).named("m")))
+    assert "is currently invalid" in told(built)["n2"]
 
 
 def test_no_counter_of_the_pool_may_be_exceeded():

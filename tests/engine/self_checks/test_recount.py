@@ -19,6 +19,7 @@ from tests.engine.self_checks.test_digest import (
     leave_set,
     loaded,
     one_more,
+    one_more_unready,
     web,
 )
 
@@ -155,6 +156,7 @@ PLANTED = {
     "the zone of a node": ("node", lambda e: e.nodes.key("zone").enter(0, "z9")),
     "a host port": ("node", lambda e: e.nodes.use_ports(0, [("0.0.0.0", "TCP", 81)], 1)),
     "where a class is": ("node", lambda e: class_on(e, "web-0").nodes.update({3: 1})),
+    "pods that are not ready": ("pod", one_more_unready),
     "ranks": ("ranks", wrong_rank),
     "a tree": ("tree", stale_tree),
     "levels": ("levels", stale_levels),

@@ -112,6 +112,8 @@ class DeviceTable:
         """The slices and devices that each node can access, by slot, computed on demand."""
         self._pools: dict[Accesses, tuple[DevicePool, ...]] = {}
         """The pools of each set of accessible slices."""
+        self._troubled: dict[PoolID, DevicePool] = {}
+        """The incomplete or invalid pools that all nodes see because of their sets of counters."""
         self._touched: list[int] = []
         """The slots whose verdicts may have changed, oldest first."""
         self._forgotten = 0
@@ -247,11 +249,15 @@ class DeviceTable:
     def _pools_of(self, accesses: Accesses) -> tuple[DevicePool, ...]:
         pools = self._pools.get(accesses)
         if pools is None:
-            pools = self._pools[accesses] = tuple(self._gather(accesses))
+            gathered = list(self._gather(accesses))
+            if self.version.awaits_devices:
+                # As in Kubernetes, devices that need not be awaited come first.
+                gathered.sort(key=lambda pool: (pool.has_conditions, pool.id))
+            pools = self._pools[accesses] = tuple(gathered)
         return pools
 
     def _gather(self, accesses: Accesses) -> Iterator[DevicePool]:
-        """Yield the pools of the accessible slices, ordered by driver and name."""
+        """Yield the pools of the accessible slices, ordered by driver and name, and troubled ones."""
         reached: dict[PoolID, list[AccessibleSlice]] = {}
         for name, devices in accesses:
             access = AccessibleSlice(self._slices[name], devices)
@@ -260,6 +266,9 @@ class DeviceTable:
             others = [self._slices[name] for name in self._by_pool[pool_id]]
             pool = gather_pool(reached[pool_id], others, counts=self.version.partitions_devices)
             if pool is not None:
+                yield pool
+        for pool_id, pool in self._troubled.items():
+            if pool_id not in reached:
                 yield pool
 
     def _access(self, name: str, slot: int) -> SliceAccess | None:
@@ -350,11 +359,28 @@ class DeviceTable:
         if new is not None:
             self._note_slice(new)
         self._pools.clear()
+        examines = self.version.partitions_devices and not self.version.hides_counters
         for resource_slice in (old, new):
             if resource_slice is not None:
+                if examines:
+                    self._examine(resource_slice.pool_id)
                 for other in self._by_pool.get(resource_slice.pool_id, ()):
                     self._touch_slice(self._slices[other])
                 self._touch_slice(resource_slice)
+
+    def _examine(self, pool_id: PoolID) -> None:
+        """Record whether a pool troubles nodes that see nothing of it but its sets of counters."""
+        slices = [self._slices[name] for name in self._by_pool.get(pool_id, ())]
+        held = [resource_slice for resource_slice in slices if resource_slice.counter_sets]
+        pool = None
+        if held:
+            seen = [AccessibleSlice(resource_slice) for resource_slice in held]
+            pool = gather_pool(seen, slices, counts=True)
+        before = self._troubled.pop(pool_id, None)
+        if pool is not None and (pool.is_incomplete or pool.is_invalid):
+            self._troubled[pool_id] = pool
+        if self._troubled.get(pool_id) != before:
+            self._note_all()
 
     def _note_slice(self, new: ResourceSlice) -> None:
         self._by_pool.setdefault(new.pool_id, {})[new.name] = None

@@ -75,6 +75,8 @@ class DevicePool(NamedTuple):
     is_invalid: bool = False
     """Whether two devices or sets of counters have the same name, or a counter does not exist."""
     counters: SharedCounters = NO_COUNTERS
+    has_conditions: bool = False
+    """Whether a device of the slices that the node reaches has binding conditions."""
 
 
 def gather_pool(
@@ -113,7 +115,10 @@ def gather_pool(
         for access in slices
         for device in access.accessible
     ]
-    return DevicePool(pool_id, tuple(offered), counters=counters)
+    has_conditions = any(
+        device.has_conditions for access in slices for device in access.slice.devices
+    )
+    return DevicePool(pool_id, tuple(offered), counters=counters, has_conditions=has_conditions)
 
 
 def _shared_counters(pool_id: PoolID, slices: Iterable[ResourceSlice]) -> SharedCounters | None:

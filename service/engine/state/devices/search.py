@@ -160,8 +160,9 @@ class DeviceSearch:
         ]
         self._taken: dict[DeviceID, list[int]] = {}
         """The claims that each device is chosen for in this search."""
-        self._left: dict[PoolID, dict[CounterKey, int]] = {}
-        """What is left of each pool's counters, computed on demand."""
+        self._left: dict[PoolID | str, dict[CounterKey, int]] = {}
+        """What is left of each pool's counters, computed on demand; by mistake, v1.36 knows pools by
+        their names alone, whatever their driver."""
         self._results: list[list[Grant]] = [[] for _ in claims]
         self._verdicts: dict[tuple[int, DeviceID], bool | str] = {}
 
@@ -347,22 +348,30 @@ class DeviceSearch:
         left = self._left_in(device)
         after = dict(left)
         for key, amount in device.device.consumes:
-            after[key] -= amount
+            if key in after:
+                after[key] -= amount
         return all(amount >= 0 for amount in after.values())
 
     def _left_in(self, device: OfferedDevice) -> dict[CounterKey, int]:
         """Return what is left of each counter of a device's pool."""
         pool_id = device.slice.pool_id
-        left = self._left.get(pool_id)
+        known_as: PoolID | str = pool_id
+        if not self._version.keeps_counters_apart:
+            known_as = device.id.pool
+        left = self._left.get(known_as)
         if left is None:
             counters = next(pool.counters for pool in self._pools if pool.id == pool_id)
-            left = self._left[pool_id] = counters.left(self._in_use)
+            left = self._left[known_as] = counters.left(self._in_use)
         return left
 
     def _count(self, device: OfferedDevice, devices: int) -> None:
         """Count what a device takes that was chosen (`devices` = 1) or returned (-1)."""
+        if not device.device.consumes:
+            return
+        left = self._left_in(device)
         for key, amount in device.device.consumes:
-            self._left_in(device)[key] -= devices * amount
+            if key in left:
+                left[key] -= devices * amount
 
     def _constraints_allow(self, need: _Need, device: OfferedDevice) -> bool:
         return all(condition.allows(need, device) for condition in self._constraints[need.claim])

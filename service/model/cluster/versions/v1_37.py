@@ -17,6 +17,8 @@ V1_37 = replace(
     omits_device_report=True,
     counts_resizes_by_sum=True,
     negation_selects_all=False,
+    keeps_counters_apart=True,
+    hides_counters=True,
     scores_storage_capacity=True,
     requires_csi_driver=True,
 )

@@ -48,6 +48,12 @@ class SchedulerVersion(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a request for all devices stays with the alternative that it has begun."""
     partitions_devices: bool = False
     """Whether devices may share counters, and name the nodes that can access them (KEP-4815)."""
+    keeps_counters_apart: bool = False
+    """Whether pools of several drivers that have the same name each have their own counters. If not,
+    those of the first pool of the name that a search takes from count for all of them."""
+    hides_counters: bool = False
+    """Whether nodes that reach no slice of a pool do not see its sets of counters, so that such a pool
+    cannot keep requests for all devices from being satisfied there."""
     taints_devices: bool = False
     """Whether device taints keep away requests that do not tolerate them (KEP-5055)."""
     shares_devices: bool = False
