@@ -121,7 +121,7 @@ async def test_p13_ranges_of_all_kinds_add_up_to_the_cluster(store: AnyStore, cl
     assert len(await rows(store, cluster_id)) == len(changes)
 
 
-LARGE = b"x" * (PAGE_BYTES_MAX - 1_000)
+LARGE = b"x" * (PAGE_BYTES_MAX - 8_000)
 
 
 async def test_p13_a_page_ends_with_the_object_that_makes_it_too_large(
