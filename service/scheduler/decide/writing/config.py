@@ -23,8 +23,8 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration, or keep it if none is given.
 
     A configuration without a Kubernetes version (absent or null), or without a choice of the rules
-    where its code and its documentation differ, keeps the cluster's, so that a client that sets its configuration at
-    every start does not change what the cluster decides.
+    where its code and its documentation differ, keeps the cluster's. So a client that sets its
+    configuration at every start does not change what the cluster decides.
 
     Raises:
         InvalidManifest: a setting is unknown or has a wrong value, or an extender's host is not
