@@ -168,6 +168,17 @@ async def test_a_preview_names_a_filter_that_refuses_a_node_only_then(uneven: Ha
     assert (change["before"], change["plugin"], change["points"]) == ("c", "NodeAffinity", None)
 
 
+async def test_a_pod_whose_scheduler_is_no_profile_any_more_gets_no_node(uneven: Harness) -> None:
+    await uneven.client.patch(CLUSTER, json={"config": {"profiles": [{"schedulerName": "own"}]}})
+    await uneven.put_pod("mine", nodeName=BY_BALANCE, schedulerName="own")
+    changes = [{"op": "SetConfig", "config": {"profiles": []}}]
+    body = {"changes": changes, "goal": {"type": "Compare"}}
+    answer = (await uneven.client.post(f"{CLUSTER}/plans", json=body)).json()
+    (change,) = [each for each in answer["differences"] if each["name"] == "mine"]
+    assert (change["after"], change["plugin"]) == (None, None)
+    assert answer["compared"] == 3
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [([], "changes"), ([*UPGRADE, {"op": "CordonNodes", "names": ["a"]}], "changes[1].op")],

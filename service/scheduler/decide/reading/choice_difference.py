@@ -22,3 +22,16 @@ def difference_of(
         plugin=None if deciding is None else deciding.plugin,
         points=None if deciding is None else deciding.points,
     )
+
+
+def without_profile(pod: Pod, before: str | None) -> ChoiceDifference:
+    """Return the difference for a placed pod whose scheduler is no profile any more."""
+    return ChoiceDifference(
+        namespace=pod.namespace,
+        name=pod.name,
+        node_name=pod.node_name,
+        before=before,
+        after=None,
+        plugin=None,
+        points=None,
+    )

@@ -9,7 +9,7 @@ from service.model.pods.pod import Pod
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.reading.choice_difference import difference_of
+from service.scheduler.decide.reading.choice_difference import difference_of, without_profile
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.selection import pods_of
 from service.scheduler.protocol.choices import ChoiceDifference
@@ -54,9 +54,12 @@ class ComparePlan:
 
     def _judge(self, manifest: PodManifest) -> None:
         pod, after = manifest.pod, self._fork.replica.cluster
-        if not (knows_scheduler(self._before, pod) and knows_scheduler(after, pod)):
+        if not knows_scheduler(self._before, pod):
             return
         self.compared[pod.namespace] += 1
+        if not knows_scheduler(after, pod):
+            self.differences.append(without_profile(pod, _chosen(self._before, pod)))
+            return
         nodes = _chosen(self._before, pod), _chosen(after, pod)
         if nodes[0] == nodes[1]:
             return
