@@ -75,7 +75,7 @@ def test_nobody_is_evicted_for_another_pod_but_in_the_commit_that_nominates_the_
         assert any(each.verb == "Put" and is_preemption(each) for each in run.history.changes)
 
 
-PROTECTING = (1, 2)
+PROTECTING = (6, 14)
 """Seeds in which a disruption budget holds back an eviction."""
 
 
@@ -103,7 +103,7 @@ def test_an_eviction_on_request_that_a_budget_does_not_allow_is_found(monkeypatc
     assert any("as was asked for, though the disruption budget kept" in str(e) for e in found)
 
 
-BY_DOMAINS = (5, 19)
+BY_DOMAINS = (12, 14)
 """Seeds in which pods are evicted that keep another one from a node on which they are not."""
 
 

@@ -118,6 +118,12 @@ class State:
             self._view = self.cluster.view()
         return self._view
 
+    def documented_view(self) -> View:
+        """The same under the documented rules, which hold for evictions by domains in any case."""
+        twin = self.cluster.copy()
+        twin.config = {**twin.config, "kubernetesRules": "Documented"}
+        return twin.view()
+
     def quotas(self, namespace: str) -> Quotas:
         """Those of a namespace, with the pods there."""
         quotas = [quota for key, quota in self._quotas.items() if key[0] == namespace]

@@ -64,8 +64,8 @@ class RecordingStore(MemoryStore):
 
         self._time = clock
         super().__init__(clock, remembered_id, audit=audit)
-        calls.append(self._begun("clusters.create", ("default", b"{}"), {}))
         (default,) = self.states.values()
+        calls.append(self._begun("clusters.create", ("default", default.row().config), {}))
         calls[-1].outcome = told(default.row())
         self._record()
 
