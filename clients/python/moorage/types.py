@@ -956,7 +956,7 @@ class ContainerStatus(TypedDict):
 
 
 class Counter(TypedDict):
-    """An amount of which devices take."""
+    """An amount of a counter."""
 
     value: str | int | float
     """The quantity."""
@@ -975,7 +975,7 @@ class CounterSet(TypedDict):
     """Counters that the devices of a pool share."""
 
     name: str
-    """Its name, of which there is one in the pool."""
+    """Its name, unique in the pool."""
     counters: NotRequired[dict[str, Counter]]
     """How much there is, by name of the counter."""
 
@@ -4254,7 +4254,7 @@ class ResourcePool(TypedDict):
     """The pool that a slice is of."""
 
     name: str
-    """Its name, of which there is one for each driver."""
+    """Its name, unique for the driver."""
     generation: NotRequired[int]
     """Raised by the driver with every change: slices of an older generation do not count.
     Default: `0`.
@@ -4391,10 +4391,12 @@ class ResourceSliceSpec(TypedDict):
     allNodes: NotRequired[bool]
     """All nodes reach the devices. Default: `false`."""
     perDeviceNodeSelection: NotRequired[bool | None]
-    """Each device says which nodes reach it. In Kubernetes v1.35 the slice is passed over."""
+    """Whether each device states the nodes that can access it. In Kubernetes v1.35, such a
+    slice is ignored.
+    """
     sharedCounters: NotRequired[list[CounterSet]]
-    """Counters of which devices in other slices of the pool take; then it has no devices.
-    Default: `[]`.
+    """Counters that devices in other slices of the pool consume; such a slice has no
+    devices. Default: `[]`.
     """
     devices: NotRequired[list[SliceDevice]]
     """The devices. Default: `[]`."""
@@ -4613,7 +4615,7 @@ class SliceDevice(TypedDict):
     """A device of a slice."""
 
     name: str
-    """Its name, of which there is one in the pool."""
+    """Its name, unique in the pool."""
     attributes: NotRequired[dict[str, DeviceAttribute]]
     """What the device is like, by name; the domain of a name without one is the driver."""
     capacity: NotRequired[dict[str, DeviceCapacity]]

@@ -204,7 +204,7 @@ def _differs(before: Pod, after: Pod, field: str) -> bool:
 
 
 def _shrunk(before: Pod, after: Pod, change: Change) -> frozenset[str] | None:
-    """Return the resources of which a resized pod requests less, or None for other changes."""
+    """Return the resources that a resized pod requests less of, or None for other changes."""
     if change is not Change.POD_RESIZED:
         return None
     used, left = (amounts_by_rules(pod.spec, pod.resize) for pod in (before, after))

@@ -21,10 +21,9 @@ from service.engine.state.nodes.node_table import NodeTable
 from service.model.cluster.cluster_config import ClusterConfig, SchedulerProfile
 from service.model.cluster.plugin_args import BalancedAllocationArgs
 from service.model.cluster.plugin_rules import Arguments
+from service.model.core.resources import NATIVE_RESOURCES
 
 NAME = "NodeResourcesBalancedAllocation"
-NATIVE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""The resources that count whether or not the pod requests them."""
 HALF_NODE_SCORE = MAX_NODE_SCORE // 2
 Floats = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ Nodes that can satisfy preferred alternatives of requests (`firstAvailable`) sco
 Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35 to v1.37, with the features that
 are enabled by default. Where Kubernetes ends the attempt with an error, such as an undecidable
 selector, the node is refused with the text of the error. One error is not followed: v1.35 cannot
-score a pod of which only some claims have devices. Such a pod is scored as in v1.36.
+score a pod if only some of its claims have devices. Such a pod is scored as in v1.36.
 """
 
 from collections.abc import Collection, Sequence

@@ -64,7 +64,7 @@ class DeviceCapacity(Partial, frozen=True, kw_only=True):
 
 
 class Counter(Partial, frozen=True, kw_only=True):
-    """An amount of which devices take."""
+    """An amount of a counter."""
 
     value: Text
     """The quantity."""
@@ -74,7 +74,7 @@ class CounterSet(Partial, frozen=True, kw_only=True):
     """Counters that the devices of a pool share."""
 
     name: str
-    """Its name, of which there is one in the pool."""
+    """Its name, unique in the pool."""
     counters: Mapping[str, Counter] = {}
     """How much there is, by name of the counter."""
 
@@ -116,7 +116,7 @@ class SliceDevice(Partial, frozen=True, kw_only=True):
     """A device of a slice."""
 
     name: str
-    """Its name, of which there is one in the pool."""
+    """Its name, unique in the pool."""
     attributes: Mapping[str, DeviceAttribute] = {}
     """What the device is like, by name; the domain of a name without one is the driver."""
     capacity: Mapping[str, DeviceCapacity] = {}
@@ -141,7 +141,7 @@ class ResourcePool(Partial, frozen=True, kw_only=True):
     """The pool that a slice is of."""
 
     name: str
-    """Its name, of which there is one for each driver."""
+    """Its name, unique for the driver."""
     generation: int = 0
     """Raised by the driver with every change: slices of an older generation do not count."""
     resource_slice_count: int = 1
@@ -162,9 +162,9 @@ class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
     all_nodes: bool = False
     """All nodes reach the devices."""
     per_device_node_selection: bool | None = None
-    """Each device says which nodes reach it. In Kubernetes v1.35 the slice is passed over."""
+    """Whether each device states the nodes that can access it. In Kubernetes v1.35, such a slice is ignored."""
     shared_counters: tuple[CounterSet, ...] = ()
-    """Counters of which devices in other slices of the pool take; then it has no devices."""
+    """Counters that devices in other slices of the pool consume; such a slice has no devices."""
     devices: tuple[SliceDevice, ...] = ()
     """The devices."""
 

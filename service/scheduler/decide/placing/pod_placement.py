@@ -1,10 +1,13 @@
 """Places a single pod, and stores it as placed or as pending."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from service.engine import (
+    Cluster,
     Explanation,
     GroupDomain,
     Placement,
@@ -403,12 +406,19 @@ def explain_placed(
     """Return the requested explanation of a placed pod, computed as if the pod were absent."""
     if intent.explain == "None":
         return None
-    cluster = context.replica.cluster
+    with without_pod(context.replica.cluster, pod):
+        return explanation_of(context, intent, replace(pod, node_name=None))
+
+
+@contextmanager
+def without_pod(cluster: Cluster, pod: Pod) -> Iterator[None]:
+    """Take a known pod out of the cluster for a `with` block, and restore the state exactly."""
     mark = cluster.mark()
     cluster.delete_pod(pod.namespace, pod.name)
-    explanation = explanation_of(context, intent, replace(pod, node_name=None))
-    cluster.undo(mark)
-    return explanation
+    try:
+        yield
+    finally:
+        cluster.undo(mark)
 
 
 def explanation_of(

@@ -13,7 +13,7 @@ from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.groups.group_membership import waits_for_members
 from service.scheduler.decide.groups.shared_domain import shares_domain
 from service.scheduler.decide.object_writes import not_found
-from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by
+from service.scheduler.decide.placing.pod_placement import Candidate, held_back_by, without_pod
 from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.protocol.intents import ExplainPod, ReadTopology
 from service.scheduler.protocol.placements import ExplanationAnswer
@@ -38,12 +38,8 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     cluster = context.replica.cluster
     if not knows_scheduler(cluster, manifest.pod):
         raise unknown_scheduler(cluster, manifest.pod)
-    mark = cluster.mark()
-    cluster.delete_pod(intent.namespace, intent.name)
-    try:
+    with without_pod(cluster, manifest.pod):
         explanation = _explanation(cluster, manifest.pod, intent.node_name)
-    finally:
-        cluster.undo(mark)
     if manifest.pod.node_name is None:
         message = held_back_by(context, Candidate(manifest, manifest))
         message = message or waits_for_members(context.replica, manifest)

@@ -9,6 +9,7 @@ from service.model.pods.pod import Pod
 from service.model.registry.manifests import PodManifest
 from service.scheduler.decide.admission.pod_admission import knows_scheduler
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.placing.pod_placement import without_pod
 from service.scheduler.decide.reading.choice_difference import difference_of, without_profile
 from service.scheduler.plans.fork import Fork
 from service.scheduler.plans.selection import pods_of
@@ -72,23 +73,15 @@ class ComparePlan:
 
 def _chosen(cluster: Cluster, pod: Pod) -> str | None:
     """Return the node that a placed pod would get if it were placed anew, or None."""
-    mark = cluster.mark()
-    cluster.delete_pod(pod.namespace, pod.name)
-    try:
+    with without_pod(cluster, pod):
         placement = place(cluster, pod, with_reasons=False)
-    finally:
-        cluster.undo(mark)
     return placement.node_name if isinstance(placement, Placement) else None
 
 
 def _explained(cluster: Cluster, pod: Pod) -> Explanation:
     """Explain a placed pod as if it were absent."""
-    mark = cluster.mark()
-    cluster.delete_pod(pod.namespace, pod.name)
-    try:
+    with without_pod(cluster, pod):
         return explain(cluster, pod)
-    finally:
-        cluster.undo(mark)
 
 
 def _weights(cluster: Cluster, pod: Pod) -> Mapping[str, int]:
